@@ -1,0 +1,1 @@
+"""Language, transforms, programs, solvers, and the pool of workers that run them."""

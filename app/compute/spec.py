@@ -1,0 +1,78 @@
+"""What is to be compiled: function x verb x options x abstract values, free of any data.
+
+The API process builds a ``ProgramSpec`` without parsing user code or importing JAX; workers turn
+it into an executable. Its digest is the first-level cache key and the program's public id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+from app.core.values import Aval, Structure
+
+LANGUAGE_VERSION = 1
+"""Raised whenever the same source may come to mean another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """A program before it is compiled.
+
+    ``inputs`` maps each group of inputs to its structure, leaf numbers running over all groups:
+    ``args`` (a list by position or an object by parameter name) and, where the verb has them,
+    ``tangents``, ``cotangents`` or ``vectors``. ``options`` holds the verb's own fields as the
+    client sent them: wrt, static, vmap, mode, sparse, batch, holomorphic, order, eps.
+    """
+
+    source: str
+    entry: str | None
+    verb: str
+    inputs: Mapping[str, Structure]
+    avals: tuple[Aval, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float64"
+    platform: str = "cpu"
+
+    def to_wire(self) -> dict[str, Any]:
+        """What crosses a process border; ``from_wire`` reads it back."""
+        return {
+            "source": self.source,
+            "entry": self.entry,
+            "verb": self.verb,
+            "inputs": dict(self.inputs),
+            "avals": [aval.to_wire() for aval in self.avals],
+            "options": dict(self.options),
+            "dtype": self.dtype,
+            "platform": self.platform,
+        }
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> ProgramSpec:
+        """The spec that ``to_wire`` wrote."""
+        avals = tuple(Aval.from_wire(aval) for aval in wire["avals"])
+        return cls(**{**wire, "avals": avals})
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each part of the key, by name: what tells which part of it differed."""
+        return {name: _digest(part) for name, part in self.to_wire().items()}
+
+    def key(self) -> str:
+        """64 hex digits of SHA-256 over every part and the language version."""
+        return _digest([LANGUAGE_VERSION, self.to_wire()])
+
+
+def _digest(part: Any) -> str:
+    return hashlib.sha256(msgpack.packb(_canonical(part), use_bin_type=True)).hexdigest()
+
+
+def _canonical(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return [[name, _canonical(part[name])] for name in sorted(part)]
+    if isinstance(part, (list, tuple)):
+        return [_canonical(item) for item in part]
+    return part

@@ -1,0 +1,1 @@
+"""The bottom layer: settings, errors, values and their codec, limits, ids, clock, logging."""

@@ -1,0 +1,1 @@
+"""HTTP: decode, call, encode. The only layer that imports FastAPI or Starlette."""

@@ -1,0 +1,1 @@
+"""Use cases: one file each, between the HTTP routes and the layers that compute."""

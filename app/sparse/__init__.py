@@ -1,0 +1,1 @@
+"""Sparse matrices: ingest, formats, kernels, the sparsify layer, colouring, solves."""
