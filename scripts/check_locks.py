@@ -31,10 +31,10 @@ def npm_faults(path: Path) -> Iterator[str]:
 
 def main() -> int:
     """Print every fault; the exit status says whether there was one."""
-    faults = [
-        *(fault for path in (ROOT / "requirements").glob("*.txt") for fault in requirement_faults(path)),
-        *(fault for path in ROOT.glob("web/package-lock.json") for fault in npm_faults(path)),
-    ]
+    pins = (ROOT / "requirements").glob("*.txt")
+    faults = [fault for path in pins for fault in requirement_faults(path)]
+    for path in ROOT.glob("web/package-lock.json"):
+        faults += npm_faults(path)
     for fault in faults:
         print(fault)
     return 1 if faults else 0
