@@ -1,0 +1,88 @@
+"""A whole request body to its parts: plain fields, and the inputs as structures over leaves.
+
+This is the heavy half of a request: it runs in the event loop for small bodies and in a codec
+process for large ones, so it must stay picklable and free of any other state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.codec.decode import Decoder
+from app.core.codec.documents import Media, dump, parse
+from app.core.codec.encode import Encoder, Encoding
+from app.core.errors import InvalidBody
+from app.core.values import Structure, unflatten
+
+BY_PARAMETER = ("args", "tangents")
+"""Groups that hold one value a parameter: a list by position or an object by name."""
+BY_VALUE = ("cotangents", "vectors")
+"""Groups that are one value, with the tree of the result or of ``wrt``."""
+FLOATS = ("float64", "float32")
+
+
+@dataclass(frozen=True, slots=True)
+class CodecLimits:
+    """Bounds on what one body may hold, in bytes and levels."""
+
+    array_bytes: int = 1 << 30
+    nesting: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBody:
+    """``fields`` as the client sent them, less the inputs; ``inputs`` by group over ``leaves``."""
+
+    fields: dict[str, Any]
+    inputs: dict[str, Structure]
+    leaves: list[Any]
+
+
+def decode_body(
+    body: bytes, media: Media, limits: CodecLimits, abstract: bool = False
+) -> DecodedBody:
+    """Parse a call's body; raises InvalidBody, InvalidArgument or TooLarge with a pointer."""
+    fields = parse(body, media, limits.nesting)
+    if type(fields) is not dict:
+        raise InvalidBody(
+            "The body is not an object",
+            hint='Send {"function": "lambda x: x**2", "args": [3.0]}',
+        )
+    decoder = Decoder(_float_type(fields), limits.array_bytes, abstract)
+    inputs: dict[str, Structure] = {}
+    for group in (*BY_PARAMETER, *BY_VALUE):
+        document = fields.pop(group, None)
+        if document is not None:
+            by_parameter = group in BY_PARAMETER
+            read = decoder.parameters if by_parameter else decoder.value
+            inputs[group] = read(document, (group,))
+    return DecodedBody(fields, inputs, decoder.leaves)
+
+
+def _float_type(fields: dict[str, Any]) -> str:
+    """What bare numbers become; a wrong ``dtype`` field is refused later, with the others."""
+    dtype = fields.get("dtype")
+    return dtype if dtype in FLOATS else FLOATS[0]
+
+
+def decode_value(body: bytes, media: Media, limits: CodecLimits) -> DecodedBody:
+    """Parse a body that is one value: ``inputs["value"]`` over ``leaves``."""
+    decoder = Decoder(FLOATS[0], limits.array_bytes)
+    structure = decoder.value(parse(body, media, limits.nesting), ())
+    return DecodedBody({}, {"value": structure}, decoder.leaves)
+
+
+def encode_body(
+    fields: dict[str, Any],
+    results: dict[str, Structure],
+    leaves: list[Any],
+    media: Media,
+    dtype: str,
+    encoding: Encoding = "json",
+) -> bytes:
+    """The bytes of an answer: each of ``results`` as a value, then the plain ``fields``."""
+    encoder = Encoder(media, dtype, encoding)
+    encoded = [encoder.leaf(leaf) for leaf in leaves]
+    document = {name: unflatten(structure, encoded) for name, structure in results.items()}
+    return dump({**document, **fields}, media)
