@@ -1,0 +1,1 @@
+"""Measured claims: `python -m benchmarks.run` measures, prints and records them."""

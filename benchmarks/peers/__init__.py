@@ -1,0 +1,1 @@
+"""What users write or have instead of gradserve, kept small and honest, to measure against."""

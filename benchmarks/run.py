@@ -1,0 +1,56 @@
+"""``make bench``: measure every family, print the table, record it under benchmarks/results/.
+
+Families can be named (``python -m benchmarks.run gradients stall``); only a whole run is recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import cold, gradients, report, stall, workers
+from benchmarks.rows import Findings
+
+FAMILIES: dict[str, Callable[[Path], Findings]] = {
+    "gradients": gradients.measure,
+    "stall": stall.measure,
+    "cold": cold.measure,
+    "workers": workers.measure,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the families asked for; 1 when a family could not be measured."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; default all")
+    chosen = parser.parse_args(arguments).families or list(FAMILIES)
+    if unknown := set(chosen) - set(FAMILIES):
+        parser.error(f"no such family: {', '.join(sorted(unknown))}")
+    found, failed = [], []
+    for name in chosen:
+        start = time.monotonic()
+        try:
+            with tempfile.TemporaryDirectory(prefix="gradserve-bench-") as directory:
+                found.append(FAMILIES[name](Path(directory)))
+        except (RuntimeError, OSError, AssertionError, KeyError) as error:
+            failed.append(name)
+            print(f"{name}: could not be measured: {error}", file=sys.stderr)
+        print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+    findings = Findings(
+        [row for one in found for row in one.rows],
+        [growth for one in found for growth in one.growths],
+        [note for one in found for note in one.notes],
+    )
+    made = report.conditions()
+    print(report.markdown(findings, made))
+    if not failed and set(chosen) == set(FAMILIES):
+        print(f"Recorded in {report.write(findings, made).relative_to(report.ROOT)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
