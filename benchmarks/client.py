@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 CHUNK = 1 << 20
+IDLE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,20 @@ class Connection:
     """One kept-alive connection; one request at a time."""
 
     def __init__(self, port: int, timeout: float = 120.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.port, self.timeout = port, timeout
+        self._connect()
         self.begin(b"")
+
+    def _connect(self) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", self.port), self.timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.used = time.monotonic()
+
+    def refresh(self) -> None:
+        """Connect anew when idle for so long that the server may have hung up."""
+        if time.monotonic() - self.used > IDLE_S:
+            self.close()
+            self._connect()
 
     def begin(self, prepared: bytes) -> None:
         """Send a request and forget what came before; ``feed`` reads its answer."""
@@ -83,10 +95,12 @@ class Connection:
 
     def answer(self) -> Response:
         """The complete answer."""
+        self.used = time.monotonic()
         return Response(int(self.head[9:12]), self.head, b"".join(self.parts))
 
     def call(self, prepared: bytes) -> Response:
         """Send and wait."""
+        self.refresh()
         self.begin(prepared)
         while not self.feed():
             pass
@@ -94,6 +108,7 @@ class Connection:
 
     def timed(self, prepared: bytes) -> float:
         """Seconds from the first byte sent to the last byte read; any status but 200 raises."""
+        self.refresh()
         start = time.perf_counter()
         self.begin(prepared)
         while not self.feed():
