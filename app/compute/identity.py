@@ -1,0 +1,39 @@
+"""What a compiled program depends on beside itself: versions, device, CPU, compiler settings.
+
+An executable made under one identity may crash or misread under another: XLA only logs a
+mismatch, so we compare before loading.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import jax
+import jaxlib
+
+from app.compute.host import cpu_features
+from app.compute.precision import MATMUL_PRECISION
+
+
+def identity() -> dict[str, str]:
+    """Everything an executable of this process is bound to, by name."""
+    devices = jax.local_devices()
+    return {
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "platform": devices[0].platform,
+        "device": devices[0].device_kind,
+        "devices": str(len(devices)),
+        "cpu": cpu_features(),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "matmul": MATMUL_PRECISION,
+    }
+
+
+def program_key(stablehlo: str) -> str:
+    """The second-level key: 64 hex digits over the program's text and this identity."""
+    digest = hashlib.sha256(stablehlo.encode())
+    for name, value in sorted(identity().items()):
+        digest.update(f"\0{name}={value}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,89 @@
+"""From a traced program to StableHLO and on to XLA's executable, with its cost and its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from app.compute import bounds
+from app.compute.identity import identity, program_key
+from app.compute.limits import EngineLimits
+from app.compute.precision import precision
+from app.compute.refusals import refusing
+from app.compute.spec import ProgramSpec
+from app.compute.trace import Traced
+from app.core.errors import LimitExceeded
+
+CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
+"""Primitives that call back into this process: such programs cannot be stored."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program as StableHLO. ``meta`` is what the cache keeps beside the executable.
+
+    meta: out (structure), out_avals, kept (input leaves taken, in order), cost (flops, bytes,
+    peak_memory once compiled), serialisable, platform, identity, equations.
+    """
+
+    l2: str
+    meta: dict[str, Any]
+    stage: Any = field(repr=False)
+    dtype: str
+    in_avals: tuple[Any, ...] = field(repr=False)
+
+
+def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
+    """Lower for the platform of this process."""
+    with precision(spec.dtype), refusing():
+        stage = traced.stage.lower()
+        text = stage.as_text()
+    kept = tuple(sorted(stage._lowering.compile_args["kept_var_idx"]))
+    names = {equation.primitive.name for equation, _ in bounds.equations(traced.closed.jaxpr)}
+    here = identity()
+    meta = {
+        "out": traced.out,
+        "out_avals": [aval.to_wire() for aval in traced.avals],
+        "kept": list(kept),
+        "cost": {},
+        "serialisable": not names & CALLBACKS,
+        "platform": here["platform"],
+        "identity": here,
+        "equations": traced.equations,
+    }
+    avals = tuple(traced.closed.in_avals[place] for place in kept)
+    return Lowered(program_key(text), meta, stage, spec.dtype, avals)
+
+
+def compile_stage(lowered: Lowered, limits: EngineLimits) -> Any:
+    """XLA's compilation; fills in ``meta["cost"]``; raise ``LimitExceeded`` past the memory."""
+    with precision(lowered.dtype), refusing():
+        compiled = lowered.stage.compile()
+    cost = cost_of(compiled)
+    if cost["peak_memory"] > limits.program_bytes:
+        raise LimitExceeded(
+            f"the program needs {cost['peak_memory']:,} bytes; "
+            f"at most {limits.program_bytes:,} are allowed",
+            hint="work on parts with lax.scan or lax.map, or send fewer points",
+        )
+    lowered.meta["cost"].update(cost)
+    return compiled
+
+
+def cost_of(compiled: jax.stages.Compiled) -> dict[str, float]:
+    """XLA's own estimate: flops, bytes moved, and the memory that a run takes at most."""
+    analysis: Any = compiled.cost_analysis() or {}
+    memory: Any = compiled.memory_analysis()
+    sizes = {
+        "argument_bytes": memory.argument_size_in_bytes,
+        "output_bytes": memory.output_size_in_bytes,
+        "temporary_bytes": memory.temp_size_in_bytes,
+    }
+    return {
+        "flops": float(analysis.get("flops", 0.0)),
+        "bytes": float(analysis.get("bytes accessed", 0.0)),
+        "peak_memory": sum(sizes.values()),
+        **sizes,
+    }

@@ -1,0 +1,210 @@
+"""Makes a ``ProgramSpec`` into a traced program: flat arrays in, flat arrays out.
+
+Order of things: parse, line up the arguments, interpret the source once for the shapes of one
+example, apply the verb, map it, trace the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from app.compute import bounds, results
+from app.compute.arguments import Arguments, Signature, Wrt, arrange, resolve_wrt
+from app.compute.call import Call, Staged
+from app.compute.directions import Aligned, Target, align
+from app.compute.language import parse
+from app.compute.limits import EngineLimits
+from app.compute.mapping import Axes
+from app.compute.precision import precision
+from app.compute.refusals import refusing
+from app.compute.spec import ProgramSpec
+from app.compute.verbs.table import VERBS
+from app.compute.verbs.verb import Verb
+from app.core.errors import InvalidArgument
+from app.core.values import Aval, Structure, flatten, unflatten
+
+COMMON = frozenset({"static", "vmap", "wrt"})
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A program traced and within its bounds. ``out`` numbers the leaves of the result."""
+
+    stage: Any
+    out: Structure
+    avals: tuple[Aval, ...]
+    equations: int
+
+    @property
+    def closed(self) -> Any:
+        """The whole program as a jaxpr over flat leaves."""
+        return self.stage.jaxpr
+
+
+def trace(spec: ProgramSpec, limits: EngineLimits) -> Traced:
+    """Trace ``spec`` for its platform's numeric mode; raise what a client can act on."""
+    with precision(spec.dtype), refusing():
+        program = Program.of(spec)
+        inputs = [abstract(aval) for aval in spec.avals]
+        captured: list[Structure] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            out: list[Any] = []
+            captured.append(flatten(program(leaves), out))
+            return [jax.numpy.asarray(leaf) for leaf in out]
+
+        stage = jax.jit(flat).trace(*inputs)
+        avals = list(stage.jaxpr.out_avals)
+        count = bounds.check(stage.jaxpr, limits)
+        bounds.check_results(avals, limits)
+    wire = tuple(Aval(aval.dtype.name, tuple(aval.shape)) for aval in avals)
+    return Traced(stage, captured[-1], wire, count)
+
+
+def abstract(aval: Aval) -> jax.ShapeDtypeStruct:
+    """The JAX shape of a dense input in the current numeric mode."""
+    if aval.layout != "dense":
+        raise InvalidArgument(
+            f"a {aval.layout} matrix cannot be given here", hint="send a dense array"
+        )
+    return jax.ShapeDtypeStruct(aval.shape, jax.dtypes.canonicalize_dtype(aval.dtype))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A verb over a function, ready to be traced: called on flat leaves, returns a tree."""
+
+    verb: Verb
+    inputs: Mapping[str, Structure]
+    arguments: Arguments
+    signature: Signature
+    wrt: Wrt
+    axes: Axes | None
+    staged: Staged
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, spec: ProgramSpec) -> Program:
+        """Read the spec and interpret the source for the shapes of one example."""
+        verb = VERBS.get(spec.verb)
+        if verb is None:
+            raise InvalidArgument(f"there is no verb {spec.verb!r}", pointer="/verb")
+        options = {name: value for name, value in spec.options.items() if value is not None}
+        _check_options(options, verb, spec.inputs)
+        parsed = parse(spec.source, spec.entry)
+        static = options.get("static", {})
+        signature = Signature.of(parsed.parameters, static)
+        shapes = [abstract(aval) for aval in spec.avals]
+        arguments = arrange(unflatten(spec.inputs.get("args", []), shapes), signature)
+        axes = Axes.of(options["vmap"], arguments) if "vmap" in options else None
+        example = axes.example(arguments.trees) if axes else arguments.trees
+        function = caller(parsed.bind(static), arguments, signature)
+        staged = Staged.of(function, example)
+        wrt = _wrt(options.get("wrt"), arguments, verb)
+        return cls(verb, spec.inputs, arguments, signature, wrt, axes, staged, options)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The verb's result, mapped over examples where asked."""
+        given = arrange(unflatten(self.inputs.get("args", []), leaves), self.signature)
+        points, treedef = jax.tree.flatten(list(given.trees))
+        aligned = self._aligned(leaves)
+
+        def example(points: list[Any], directions: list[Any]) -> Any:
+            trees = jax.tree.unflatten(treedef, points)
+            group = {} if aligned is None else {self.verb.direction: aligned.rebuild(directions)}
+            arguments = self.arguments.with_trees(trees)
+            call = Call(self.staged, arguments, self.wrt, self.options, group)
+            return results.arrays(self.verb.compute(call))
+
+        directions = [] if aligned is None else aligned.leaves
+        if self.axes is None:
+            return example(points, directions)
+        in_axes = (list(self.axes.leaves), [] if aligned is None else aligned.axes)
+        return jax.vmap(example, in_axes, self.axes.out)(points, directions)
+
+    def _aligned(self, leaves: Sequence[Any]) -> Aligned | None:
+        group = self.verb.direction
+        if group is None:
+            return None
+        given = unflatten(self.inputs[group], leaves)
+        batch = bool(self.options.get("batch", False))
+        return align(given, self._targets(), group, batch=batch)
+
+    def _targets(self) -> list[Target]:
+        if self.verb.direction == "cotangents":
+            return [self._result_target()]
+        spans = _spans(self.arguments.trees)
+        axes = self.axes.leaves if self.axes else (None,) * spans[-1][1]
+        return [
+            Target(self.arguments.names[at], self.arguments.trees[at], axes[slice(*spans[at])])
+            for at in self.wrt.positions
+        ]
+
+    def _result_target(self) -> Target:
+        """The function's result, with its mapped axis put back."""
+        leaves, treedef = jax.tree.flatten(self.staged.out)
+        if self.axes is None:
+            return Target("the result", self.staged.out, (None,) * len(leaves))
+        axis = self.axes.out
+        if not isinstance(axis, int):
+            raise InvalidArgument(
+                "cotangents under vmap need one out_axes for all", pointer="/vmap/out_axes"
+            )
+        whole = [_with_axis(leaf, axis, self.axes.size) for leaf in leaves]
+        return Target("the result", jax.tree.unflatten(treedef, whole), (axis,) * len(leaves))
+
+
+def _with_axis(leaf: Any, axis: int, size: int) -> jax.ShapeDtypeStruct:
+    place = axis % (len(leaf.shape) + 1)
+    shape = (*leaf.shape[:place], size, *leaf.shape[place:])
+    return jax.ShapeDtypeStruct(shape, leaf.dtype)
+
+
+def _spans(trees: Sequence[Any]) -> list[tuple[int, int]]:
+    """Where the leaves of each tree lie among those of all."""
+    spans, start = [], 0
+    for tree in trees:
+        stop = start + len(jax.tree.leaves(tree))
+        spans.append((start, stop))
+        start = stop
+    return spans or [(0, 0)]
+
+
+def _wrt(wrt: Any, arguments: Arguments, verb: Verb) -> Wrt:
+    """jvp and vjp take every argument by default, as in JAX; the others the first."""
+    if wrt is None and (verb.direction in ("tangents", "cotangents") or not arguments.names):
+        return Wrt(tuple(range(len(arguments.names))), single=False, given=False)
+    return resolve_wrt(wrt, arguments)
+
+
+def _check_options(options: Mapping[str, Any], verb: Verb, inputs: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in COMMON | verb.options:
+            raise InvalidArgument(
+                f"{verb.name} has no field {name}",
+                pointer=f"/{name}",
+                hint=f"it takes {', '.join(sorted(COMMON | verb.options))}",
+            )
+    if verb.direction is not None and inputs.get(verb.direction) is None:
+        raise InvalidArgument(f"{verb.name} needs {verb.direction}", pointer=f"/{verb.direction}")
+    for group in inputs:
+        if group not in ("args", verb.direction):
+            raise InvalidArgument(f"{verb.name} takes no {group}", pointer=f"/{group}")
+    for name in ("holomorphic", "batch"):
+        if not isinstance(options.get(name, False), bool):
+            raise InvalidArgument(f"{name} is true or false", pointer=f"/{name}")
+    if not isinstance(options.get("static", {}), Mapping):
+        raise InvalidArgument("static is an object of values by name", pointer="/static")
+
+
+def caller(
+    bound: Callable[..., Any], arguments: Arguments, signature: Signature
+) -> Callable[..., Any]:
+    """Call ``bound`` with one tree per argument, by name where positions would not line up."""
+    if not (arguments.by_name or signature.shifted):
+        return lambda *trees: bound(*trees)
+    return lambda *trees: bound(**dict(zip(arguments.names, trees, strict=True)))
