@@ -1,0 +1,1 @@
+"""Container files, and the scripts that try them without an engine."""
