@@ -12,9 +12,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import msgpack
 import numpy as np
+from jax._src.interpreters.pxla import global_aval_to_result_handler
 from jax._src.lib import xla_client
 from jax.sharding import SingleDeviceSharding
 from jaxlib.lapack import _lapack
@@ -22,8 +22,9 @@ from jaxlib.lapack import _lapack
 from app.compute.identity import identity
 from app.compute.lower import Lowered
 from app.core.errors import InvalidArgument
+from app.core.values import DTYPES
 
-FORMAT = 1
+FORMAT = 2
 
 
 class IncompatibleExecutableError(Exception):
@@ -31,28 +32,45 @@ class IncompatibleExecutableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """One input that the executable takes: where it lies among the leaves, and what it is."""
+class Slot:
+    """One input or output of an executable: its number among the leaves, and what it is."""
 
     leaf: int
     shape: tuple[int, ...]
     dtype: np.dtype
     aval: Any
 
+    @classmethod
+    def of(cls, leaf: int, shape: Sequence[int], name: str) -> Slot:
+        """From plain numbers and the dtype's name."""
+        dtype = DTYPES[name]
+        return cls(leaf, tuple(shape), dtype, jax.core.ShapedArray(tuple(shape), dtype))
+
+    def to_wire(self) -> list[Any]:
+        """What ``of`` takes."""
+        return [self.leaf, list(self.shape), self.dtype.name]
+
 
 class Executable:
-    """Runs on this process's first device. Cheap to call: about 15 microseconds on CPU."""
+    """Runs on this process's first device. Cheap to call: about 20 microseconds on CPU."""
 
-    __slots__ = ("_devices", "_execute", "_put", "_sharding", "inputs", "loaded")
+    __slots__ = ("_devices", "_execute", "_handlers", "_put", "_sharding", "inputs", "loaded",
+                 "outputs")  # fmt: skip
 
-    def __init__(self, loaded: Any, inputs: Sequence[Input]) -> None:
+    def __init__(self, loaded: Any, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> None:
         device = jax.local_devices()[0]
         self.loaded = loaded
         self.inputs = tuple(inputs)
-        self._execute = loaded.execute
+        self.outputs = tuple(outputs)
+        self._execute = loaded.execute_sharded
         self._put = xla_client.batched_device_put
         self._sharding = SingleDeviceSharding(device)
         self._devices = [device]
+        # Twice as fast as disassembling the results into arrays one by one.
+        self._handlers = [
+            global_aval_to_result_handler(slot.aval, self._sharding, True)
+            for slot in self.outputs
+        ]  # fmt: skip
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray]:
         """Run on numpy or resident arrays; results are numpy views of the device's on CPU.
@@ -61,76 +79,73 @@ class Executable:
         returns. Raise ``InvalidArgument`` for a wrong shape or a value that does not fit.
         """
         arguments = []
-        for wanted in self.inputs:
-            leaf = leaves[wanted.leaf]
-            if leaf.shape != wanted.shape or leaf.dtype != wanted.dtype:
-                leaf = _fitted(leaf, wanted)
+        for slot in self.inputs:
+            leaf = leaves[slot.leaf]
+            if leaf.shape != slot.shape or leaf.dtype != slot.dtype:
+                leaf = _fitted(leaf, slot)
             if isinstance(leaf, np.ndarray):
                 leaf = self._put(
-                    wanted.aval, self._sharding, [leaf], self._devices, enable_x64=True
-                )
+                    slot.aval, self._sharding, [leaf], self._devices, enable_x64=True
+                )  # fmt: skip
             arguments.append(leaf)
-        return [np.asarray(result) for result in self._execute(arguments)]
+        results = self._execute(arguments).consume_with_handlers(self._handlers)
+        return [np.asarray(result) for result in results]
 
 
-def _fitted(leaf: Any, wanted: Input) -> Any:
+def _fitted(leaf: Any, slot: Slot) -> Any:
     """``leaf`` cast to the program's type: 32-bit programs take 64-bit inputs that fit."""
-    if leaf.shape != wanted.shape:
+    if leaf.shape != slot.shape:
         raise InvalidArgument(
-            f"an input has shape {list(leaf.shape)}; the program takes {list(wanted.shape)}",
-            pointer=f"/args/{wanted.leaf}",
+            f"an input has shape {list(leaf.shape)}; the program takes {list(slot.shape)}",
+            pointer=f"/args/{slot.leaf}",
         )
-    if not np.can_cast(leaf.dtype, wanted.dtype, "same_kind"):
+    if not np.can_cast(leaf.dtype, slot.dtype, "same_kind"):
         raise InvalidArgument(
-            f"an input is {leaf.dtype}; the program takes {wanted.dtype}",
-            pointer=f"/args/{wanted.leaf}",
+            f"an input is {leaf.dtype}; the program takes {slot.dtype}",
+            pointer=f"/args/{slot.leaf}",
         )
     host = np.asarray(leaf)
-    if host.dtype.kind in "iu" and not np.array_equal(host.astype(wanted.dtype), host):
+    with np.errstate(over="ignore"):
+        cast = host.astype(slot.dtype)
+    if host.dtype.kind in "iu" and not np.array_equal(cast, host):
         raise InvalidArgument(
-            f"an integer does not fit {wanted.dtype}",
-            pointer=f"/args/{wanted.leaf}",
+            f"an integer does not fit {slot.dtype}",
+            pointer=f"/args/{slot.leaf}",
             hint='use "dtype": "float64", which keeps 64-bit integers',
         )
-    return host.astype(wanted.dtype)
+    return cast
 
 
 def from_compiled(compiled: Any, lowered: Lowered) -> Executable:
     """The executable XLA has just compiled."""
-    return Executable(compiled._executable.xla_executable, _inputs(lowered))
+    taken = zip(lowered.meta["kept"], lowered.in_avals, strict=True)
+    inputs = [Slot.of(leaf, aval.shape, aval.dtype.name) for leaf, aval in taken]
+    made = enumerate(lowered.meta["out_avals"])
+    outputs = [Slot.of(leaf, shape, name) for leaf, (name, shape, *_) in made]
+    return Executable(compiled._executable.xla_executable, inputs, outputs)
 
 
 def serialise(executable: Executable) -> bytes:
     """The stored form of an executable."""
     xla = executable.loaded.client.serialize_executable(executable.loaded)
-    inputs = [[each.leaf, list(each.shape), each.dtype.name] for each in executable.inputs]
-    return msgpack.packb([FORMAT, identity(), inputs, xla])
+    slots = [[slot.to_wire() for slot in part] for part in (executable.inputs, executable.outputs)]
+    return msgpack.packb([FORMAT, identity(), *slots, xla])
 
 
 def load(blob: bytes) -> Executable:
     """Load what ``serialise`` wrote; raise ``IncompatibleExecutableError`` for another identity."""
-    version, made_for, inputs, xla = msgpack.unpackb(blob)
+    version, made_for, *rest = msgpack.unpackb(blob)
     if version != FORMAT or made_for != identity():
         raise IncompatibleExecutableError("compiled for another machine or version")
+    inputs, outputs, xla = rest
     # A program that calls LAPACK crashes in a process that has not yet looked its symbols up.
     _lapack.initialize()
     devices = jax.local_devices()[:1]
     loaded = devices[0].client.deserialize_executable(
         xla, executable_devices=xla_client.DeviceList(tuple(devices))
     )
-    return Executable(loaded, [_input(*each) for each in inputs])
-
-
-def _inputs(lowered: Lowered) -> list[Input]:
-    kept = zip(lowered.meta["kept"], lowered.in_avals, strict=True)
-    return [_input(leaf, aval.shape, aval.dtype.name) for leaf, aval in kept]
-
-
-def _input(leaf: int, shape: Sequence[int], name: str) -> Input:
-    dtype = np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" else np.dtype(name)
-    with jax.enable_x64(True):
-        aval = jax.core.ShapedArray(tuple(shape), dtype)
-    return Input(leaf, tuple(shape), dtype, aval)
+    return Executable(loaded, [Slot.of(*each) for each in inputs],
+                      [Slot.of(*each) for each in outputs])  # fmt: skip
 
 
 def put(array: np.ndarray) -> jax.Array:
