@@ -1,15 +1,16 @@
 """Every error a client can meet, as one tree, mapped once to RFC 9457 problem+json.
 
     ProblemError
-    ├── InvalidBody            400  invalid-body          the bytes are not a readable request
     ├── Unauthorized           401  unauthorized          a bearer key is missing or wrong
     ├── NotFound               404  not-found             no such resource
     ├── MethodNotAllowed       405  method-not-allowed
     ├── NotAcceptable          406  not-acceptable
+    ├── RequestTimeout         408  request-timeout       the body did not arrive in time
     ├── Conflict               409  conflict              the key was used for another request
     ├── TooLarge               413  too-large             a body, array or result past a limit
     ├── UnsupportedMediaType   415  unsupported-media-type
     ├── Refused                422  refused
+    │   ├── InvalidBody        422  invalid-body          the bytes are not a readable request
     │   ├── InvalidArgument    422  invalid-argument      a field or value does not fit
     │   ├── RefusedSource      422  refused-source        the function says what it may not
     │   └── LimitExceeded      422  limit-exceeded        the work is past a limit
@@ -81,12 +82,6 @@ def from_wire(message: dict[str, Any]) -> ProblemError:
     return error(message["detail"], **{name: message.get(name) for name in fields})
 
 
-class InvalidBody(ProblemError):
-    """The bytes sent are not a readable request: broken JSON or msgpack, a bad encoding."""
-
-    status, slug, title = 400, "invalid-body", "The body cannot be read"
-
-
 class Unauthorized(ProblemError):
     """The server wants ``Authorization: Bearer KEY`` and the key is missing or unknown."""
 
@@ -111,6 +106,12 @@ class NotAcceptable(ProblemError):
     status, slug, title = 406, "not-acceptable", "Not acceptable"
 
 
+class RequestTimeout(ProblemError):
+    """The body did not arrive whole within the time that the server waits for one."""
+
+    status, slug, title = 408, "request-timeout", "The body came too slowly"
+
+
 class Conflict(ProblemError):
     """The Idempotency-Key was used before with a different request."""
 
@@ -133,6 +134,12 @@ class Refused(ProblemError):
     """The request was understood and refused."""
 
     status, slug, title = 422, "refused", "Refused"
+
+
+class InvalidBody(Refused):
+    """The bytes sent are not a readable request: broken JSON or msgpack, a bad encoding."""
+
+    slug, title = "invalid-body", "The body cannot be read"
 
 
 class InvalidArgument(Refused):

@@ -40,16 +40,24 @@ class DecodedBody:
 
 
 def decode_body(
-    body: bytes, media: Media, limits: CodecLimits, abstract: bool = False
+    body: bytes,
+    media: Media,
+    limits: CodecLimits,
+    *,
+    dtype: str | None = None,
+    abstract: bool = False,
 ) -> DecodedBody:
-    """Parse a call's body; raises InvalidBody, InvalidArgument or TooLarge with a pointer."""
+    """Parse a call's body; raises InvalidBody, InvalidArgument or TooLarge with a pointer.
+
+    ``dtype`` is what bare numbers become, where the body itself has no say.
+    """
     fields = parse(body, media, limits.nesting)
     if type(fields) is not dict:
         raise InvalidBody(
             "The body is not an object",
             hint='Send {"function": "lambda x: x**2", "args": [3.0]}',
         )
-    decoder = Decoder(_float_type(fields), limits.array_bytes, abstract)
+    decoder = Decoder(dtype or _float_type(fields), limits.array_bytes, abstract)
     inputs: dict[str, Structure] = {}
     for group in (*BY_PARAMETER, *BY_VALUE):
         document = fields.pop(group, None)

@@ -1,0 +1,39 @@
+"""What this machine is, told without JAX: the API process asks before a worker loads anything."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+@lru_cache(maxsize=1)
+def cpu_features() -> str:
+    """SHA-256 of the CPU's feature flags; of its machine name where the kernel tells none."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    words = sorted(flags.partition(":")[2].split()) or [os.uname().machine]
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _here() -> dict[str, str]:
+    return {"jax": version("jax"), "jaxlib": version("jaxlib"), "cpu": cpu_features()}
+
+
+def variant() -> str:
+    """Tells hosts apart that cannot run each other's executables: 16 hex digits."""
+    return hashlib.sha256(repr(sorted(_here().items())).encode()).hexdigest()[:16]
+
+
+def runs_here(meta: Mapping[str, Any]) -> bool:
+    """Whether a program's metadata names this CPU and these versions of JAX."""
+    made_for = meta.get("identity", {})
+    return all(made_for.get(name) == value for name, value in _here().items())

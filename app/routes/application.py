@@ -1,0 +1,128 @@
+"""The ASGI application: keys, request ids and draining around the hot path and FastAPI."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+
+import app as package
+from app.core import logging
+from app.core.errors import ProblemError, Unauthorized, Unavailable
+from app.core.ids import request_id
+from app.core.settings import Settings
+from app.routes import arrays, functions, operations, pages, problems, programs, verbs
+from app.routes.compute import ComputeEndpoint
+from app.routes.reading import Message, Receive, Scope, Send
+from app.services.assembly import Services, assemble
+
+_OPEN = frozenset({"/", "/docs", "/openapi.json", "/health/live", "/health/ready"})
+_OPEN_PREFIXES = ("/problems/", "/assets/")
+
+
+class Application:
+    """One ASGI callable: HEAD as GET, bearer keys, ``X-Request-Id``, draining, dispatch."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self._keys = [key.get_secret_value().encode() for key in services.settings.api_keys]
+        self._compute = ComputeEndpoint(services)
+        self._web = _web_application(services, self._compute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the life span of the process."""
+        if scope["type"] != "http":
+            await self._web(scope, receive, send)
+            return
+        send = self._marked(scope, send)
+        problem = self._refusal(scope)
+        if problem is not None:
+            await problems.response_of(problem)(scope, receive, send)
+        elif self._compute.handles(scope):
+            await self._compute(scope, receive, send)
+        else:
+            await self._web(scope, receive, send)
+
+    def drain(self) -> None:
+        """From now on refuse new calls with 503; those running go on."""
+        self._web.state.draining = True
+
+    def _refusal(self, scope: Scope) -> ProblemError | None:
+        path: str = scope["path"]
+        if self._keys and path not in _OPEN and not path.startswith(_OPEN_PREFIXES):
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            key = given[7:] if given[:7].lower() == b"bearer " else b""
+            # Every key is compared, so that the time taken tells nothing of which is near.
+            matching = [hmac.compare_digest(key, each) for each in self._keys]
+            if True not in matching:
+                return Unauthorized("This server wants a key", hint="Authorization: Bearer KEY")
+        if self._web.state.draining and path.startswith("/v1/"):
+            return Unavailable("The server is shutting down", retry_after=5)
+        return None
+
+    def _marked(self, scope: Scope, send: Send) -> Send:
+        given = next((v for k, v in scope["headers"] if k == b"x-request-id"), None)
+        mark = request_id(None if given is None else given.decode("latin-1")).encode()
+        bodiless = scope["method"] == "HEAD"
+        if bodiless:
+            scope["method"] = "GET"
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", mark)]
+            elif bodiless and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        return marked
+
+
+def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await services.start()
+        yield
+        await services.stop()
+
+    web = FastAPI(
+        title="gradserve",
+        version=package.__version__,
+        description=package.__doc__ or "",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    web.state.services = services
+    web.state.draining = False
+    problems.install(web)
+    for routes in (functions, arrays, programs, operations):
+        web.include_router(routes.router)
+    verbs.mount(web, compute)
+    _describe(web)
+    pages.install(web)
+    return web
+
+
+def _describe(web: FastAPI) -> None:
+    """Complete the OpenAPI document with the routes that FastAPI does not see."""
+    generate = web.openapi
+
+    def complete() -> dict[str, Any]:
+        document = generate()
+        for path, item in verbs.operations().items():
+            document["paths"].setdefault(path, {}).update(item)
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update(verbs.schemas())
+        return document
+
+    web.openapi = complete
+
+
+def create_app(settings: Settings | None = None) -> Application:
+    """The application of some settings; of the environment's where none are given."""
+    settings = settings or Settings()
+    logging.configure(settings.log_level)
+    return Application(assemble(settings))

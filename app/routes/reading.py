@@ -1,0 +1,101 @@
+"""Reading request bodies: whole or chunked, compressed or not, bounded in bytes and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.codec import compression
+from app.core.codec.documents import Media
+from app.core.errors import RequestTimeout, TooLarge, UnsupportedMediaType
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+
+
+class Disconnected(Exception):
+    """The client went away before its body was whole: there is nobody to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """The most bytes of a body, before and after unpacking, and the seconds it may take."""
+
+    bytes: int
+    seconds: float
+
+
+async def read_body(headers: dict[bytes, bytes], receive: Receive, limits: BodyLimits) -> bytes:
+    """The whole body, unpacked; raises TooLarge, RequestTimeout, InvalidBody, Disconnected."""
+    announced = headers.get(b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > limits.bytes:
+        raise _too_large(limits)
+    try:
+        async with asyncio.timeout(limits.seconds):
+            body = await _gather(receive, limits)
+    except TimeoutError:
+        raise RequestTimeout(f"The body did not arrive within {limits.seconds:g} s") from None
+    encoding = headers.get(b"content-encoding")
+    if encoding is None:
+        return body
+    names = encoding.decode("latin-1")
+    return await asyncio.to_thread(compression.decompress, body, names, limits.bytes)
+
+
+async def _gather(receive: Receive, limits: BodyLimits) -> bytes:
+    pieces: list[bytes] = []
+    total, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        piece = message.get("body", b"")
+        total += len(piece)
+        if total > limits.bytes:
+            raise _too_large(limits)
+        pieces.append(piece)
+        more = message.get("more_body", False)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _too_large(limits: BodyLimits) -> TooLarge:
+    return TooLarge(
+        f"The body is larger than {limits.bytes} bytes",
+        hint="Send msgpack, or upload arrays one by one with POST /v1/arrays",
+    )
+
+
+def media_of(headers: dict[bytes, bytes]) -> Media:
+    """What a call's body is: msgpack where Content-Type says so, else JSON whatever it says.
+
+    curl's default type and a missing one must work; only types of another kind of data, such as
+    images or octet streams, are refused.
+    """
+    kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
+    if kind in MSGPACK_TYPES:
+        return "msgpack"
+    if kind.startswith(("image/", "audio/", "video/", "multipart/")) or kind in (
+        "application/octet-stream",
+        "application/zip",
+        "application/gzip",
+    ):
+        raise UnsupportedMediaType(
+            f"{kind} is not a call", hint="Send application/json or application/msgpack"
+        )
+    return "json"
+
+
+def accepted(headers: dict[bytes, bytes], body: Media) -> Media:
+    """What to answer with: as Accept says, else as the body came."""
+    accept = headers.get(b"accept", b"").decode("latin-1").lower()
+    if any(kind in accept for kind in MSGPACK_TYPES):
+        return "msgpack"
+    if "json" in accept:
+        return "json"
+    return body

@@ -1,0 +1,112 @@
+"""The verbs as FastAPI sees them: what OpenAPI says of them, and a door to the same endpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from app.routes.compute import ComputeEndpoint
+from app.routes.models import VERB_FIELDS, CallFields, RunFields
+
+_VALUE = {"description": "A number, nested list, typed array, sparse array, reference or pytree"}
+_INPUTS: dict[str, Any] = {
+    "args": {
+        "description": "The inputs: a list by position or an object by parameter name",
+        "anyOf": [{"type": "array", "items": _VALUE}, {"type": "object"}],
+        "default": [],
+    },
+}
+_GROUPS = {"jvp": "tangents", "vjp": "cotangents", "hvp": "vectors"}
+_SUMMARIES = {
+    "evaluate": "f(args)",
+    "grad": "Gradient of a scalar function",
+    "value_and_grad": "Value and gradient in one run",
+    "jacobian": "All first derivatives",
+    "hessian": "All second derivatives of a scalar function",
+    "jvp": "Value and directional derivative along tangents",
+    "vjp": "Value and derivative pulled back along cotangents",
+    "hvp": "Hessian-vector products",
+    "check_grads": "Automatic derivatives against finite differences",
+    "abstract_eval": "Shapes and dtypes alone: nothing is compiled or run",
+}
+
+
+def mount(app: FastAPI, endpoint: ComputeEndpoint) -> None:
+    """Serve every verb at its path, so that 405 and redirects know of it too."""
+    for path in (*endpoint.paths, "/v1/programs/{name}"):
+        app.router.routes.append(Route(path, endpoint, methods=["POST"]))
+
+
+def schemas() -> dict[str, Any]:
+    """The shared models behind the verbs' fields."""
+    named: dict[str, Any] = {}
+    for model in VERB_FIELDS.values():
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        named.update(schema.get("$defs", {}))
+    return named
+
+
+def operations() -> dict[str, Any]:
+    """OpenAPI path items of every verb and of running a program by id."""
+    paths: dict[str, Any] = {
+        f"/v1/{verb}": {"post": _operation(verb, model)} for verb, model in VERB_FIELDS.items()
+    }
+    run = _described("run_program", "Run a compiled program on new inputs", RunFields, _INPUTS)
+    run["parameters"] = [
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    ]
+    paths["/v1/programs/{name}"] = {"post": run}
+    return paths
+
+
+def _operation(verb: str, model: type[CallFields]) -> dict[str, Any]:
+    inputs = dict(_INPUTS)
+    if verb in _GROUPS:
+        inputs[_GROUPS[verb]] = _VALUE
+    return _described(verb, _SUMMARIES[verb], model, inputs)
+
+
+def _described(
+    name: str, summary: str, model: type[RunFields], inputs: dict[str, Any]
+) -> dict[str, Any]:
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    schema["properties"] = {**schema["properties"], **inputs}
+    body = {"schema": schema}
+    return {
+        "tags": ["verbs"],
+        "operationId": name,
+        "summary": summary,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": body, "application/msgpack": body},
+        },
+        "responses": {
+            "200": {
+                "description": "The result, the program it came from, and where that was found",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            },
+            "default": {
+                "description": "A problem (RFC 9457)",
+                "content": {"application/problem+json": {"schema": PROBLEM}},
+            },
+        },
+    }
+
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "line": {"type": "integer"},
+        "column": {"type": "integer"},
+        "pointer": {"type": "string"},
+        "hint": {"type": "string"},
+    },
+}

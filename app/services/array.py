@@ -1,0 +1,130 @@
+"""Arrays as resources: uploaded once, named by their content, used by reference."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.cache.store import Store
+from app.compute.image import Resident
+from app.core.codec.calls import CodecLimits, decode_value
+from app.core.codec.decode import Reference, pointer
+from app.core.codec.documents import dump
+from app.core.codec.encode import Encoder
+from app.core.errors import InvalidArgument, NotFound, ProblemError
+from app.core.ids import content_id, is_id
+from app.core.values import Leaf, SparseValue
+from app.services.memory import Memory
+
+NAMESPACE = "arr"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An immutable value and its id."""
+
+    id: str
+    value: Leaf
+
+    def metadata(self) -> dict[str, Any]:
+        """dtype, shape, layout, stored entries and bytes."""
+        value = self.value
+        if isinstance(value, SparseValue):
+            entries = value.parts["values"]
+            size = sum(part.nbytes for part in value.parts.values())
+            extra: dict[str, Any] = {"layout": value.layout, "nse": int(entries.size)}
+        else:
+            entries, size, extra = value, value.nbytes, {"layout": "dense"}
+        shape = list(value.shape)
+        return {
+            "array": self.id,
+            "dtype": entries.dtype.name,
+            "shape": shape,
+            "bytes": size,
+            **extra,
+        }
+
+
+class ArrayService:
+    """Keeps arrays in the store and the recent ones in memory."""
+
+    def __init__(self, store: Store, limits: CodecLimits, memory_bytes: int) -> None:
+        self._store = store
+        self._limits = limits
+        self._memory: Memory[StoredArray] = Memory(memory_bytes)
+
+    async def put(self, value: Leaf) -> tuple[StoredArray, bool]:
+        """Keep a value; the array, and whether it is new here."""
+        array_id = await asyncio.to_thread(array_id_of, value)
+        stored = StoredArray(array_id, value)
+        packed = await asyncio.to_thread(_pack, value)
+        created = await self._store.put_if_absent(NAMESPACE, array_id, packed)
+        self._remember(stored)
+        return stored, created
+
+    async def get(self, array_id: str) -> StoredArray:
+        """The array under an id; NotFound where it was never posted, was deleted or evicted."""
+        held = self._memory.get(array_id)
+        if held is not None:
+            return held
+        packed = await self._store.get(NAMESPACE, array_id) if is_id("arr", array_id) else None
+        value = None if packed is None else await asyncio.to_thread(self._unpack, packed, array_id)
+        if value is None:
+            raise NotFound(f"No array {array_id[:60]!r} is kept here", hint="POST it to /v1/arrays")
+        stored = StoredArray(array_id, value)
+        self._remember(stored)
+        return stored
+
+    async def delete(self, array_id: str) -> None:
+        """Forget an array everywhere; NotFound where there was none."""
+        self._memory.drop(array_id)
+        if not await self._store.delete(NAMESPACE, array_id):
+            raise NotFound(f"No array {array_id[:60]!r} is kept here")
+
+    async def resolve(self, leaves: list[Any]) -> list[Any]:
+        """Put the arrays that references name in their place, as ``Resident`` where dense."""
+        return [
+            await self._referenced(leaf) if isinstance(leaf, Reference) else leaf for leaf in leaves
+        ]
+
+    async def _referenced(self, reference: Reference) -> Resident | SparseValue:
+        try:
+            stored = await self.get(reference.id)
+        except NotFound as missing:
+            where = pointer(reference.path)
+            raise InvalidArgument(missing.detail, pointer=where, hint=missing.hint) from None
+        value = stored.value
+        return value if isinstance(value, SparseValue) else Resident(stored.id, value)
+
+    def _remember(self, stored: StoredArray) -> None:
+        self._memory.put(stored.id, stored, stored.metadata()["bytes"] + 256)
+
+    def _unpack(self, packed: bytes, array_id: str) -> Leaf | None:
+        """The store is not trusted: a value that is not what its id says is not there."""
+        try:
+            (value,) = decode_value(packed, "msgpack", self._limits).leaves
+        except (ProblemError, ValueError):
+            return None
+        return value if array_id_of(value) == array_id else None
+
+
+def array_id_of(value: Leaf) -> str:
+    """``arr_`` and the hash of layout, shape and every part's dtype, shape and bytes. O(bytes)."""
+    parts: dict[str, np.ndarray]
+    if isinstance(value, SparseValue):
+        head, parts = f"{value.layout}{list(value.shape)}", dict(value.parts)
+    else:
+        head, parts = "dense", {"": value}
+    pieces: list[bytes | memoryview] = [head.encode()]
+    for name, part in parts.items():
+        pieces.append(f"{name}:{part.dtype.name}{list(part.shape)}".encode())
+        pieces.append(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    return content_id("arr", pieces)
+
+
+def _pack(value: Leaf) -> bytes:
+    """Every leaf typed, so that a scalar keeps its dtype."""
+    return dump(Encoder("msgpack", dtype="").leaf(value), "msgpack")

@@ -1,0 +1,184 @@
+"""A verb called on a function: spec, program, run, and what is to be said of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.compute.image import ImageRejected, ProgramImage, Resident
+from app.compute.pool.protocol import Pool, RunResult
+from app.compute.spec import ProgramSpec
+from app.core.codec.decode import Reference
+from app.core.errors import InvalidArgument
+from app.core.values import Aval, SparseValue, Structure, aval_of
+from app.services import nonfinite
+from app.services.array import ArrayService
+from app.services.function import Source
+from app.services.program import FoundProgram, ProgramService, program_id
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a call: structures by group (args, tangents, …) over one list of leaves."""
+
+    groups: Mapping[str, Structure]
+    leaves: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What does not change the program: where, how long, and what else to report or keep."""
+
+    device: str | None = None
+    timeout_s: float | None = None
+    diagnose: bool = False
+    store: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result as a structure over leaves, plain fields beside it, and seconds by phase."""
+
+    result: Structure
+    leaves: list[Any]
+    fields: dict[str, Any]
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+class CallService:
+    """Runs programs on the pool."""
+
+    def __init__(
+        self, pool: Pool, programs: ProgramService, arrays: ArrayService, *, run_s: float
+    ) -> None:
+        self._pool = pool
+        self._programs = programs
+        self._arrays = arrays
+        self._run_s = run_s
+
+    async def spec(
+        self,
+        verb: str,
+        source: Source,
+        inputs: Inputs,
+        options: Mapping[str, Any],
+        *,
+        dtype: str,
+        platform: str,
+    ) -> tuple[ProgramSpec, list[Any]]:
+        """The spec of a call, and its leaves with references resolved."""
+        leaves = await self._arrays.resolve(inputs.leaves)
+        avals = tuple(map(abstract, leaves))
+        spec = ProgramSpec(
+            source=source.text,
+            entry=source.entry,
+            verb=verb,
+            inputs=inputs.groups,
+            avals=avals,
+            options=options,
+            dtype=dtype,
+            platform=platform,
+        )
+        return spec, leaves
+
+    async def run(self, spec: ProgramSpec, leaves: list[Any], options: RunOptions) -> Answer:
+        """Find the program of ``spec`` and run it; raises ProblemErrors only."""
+        found = await self._programs.find(spec)
+        try:
+            result = await self._execute(found.image, leaves, options)
+        except ImageRejected:
+            found = await self._programs.renew(found.image)
+            result = await self._execute(found.image, leaves, options)
+        return await self._answer(found, result, leaves, options)
+
+    async def _execute(
+        self, image: ProgramImage, leaves: list[Any], options: RunOptions
+    ) -> RunResult:
+        deadline = min(options.timeout_s or self._run_s, self._run_s)
+        return await self._pool.run(image, leaves, deadline_s=deadline, device=options.device)
+
+    async def _answer(
+        self, found: FoundProgram, result: RunResult, leaves: list[Any], options: RunOptions
+    ) -> Answer:
+        image = found.image
+        structure = image.meta["out"]
+        fields: dict[str, Any] = {
+            "program": program_id(image.key),
+            "cache": found.cache,
+            "device": result.device,
+        }
+        if found.cache == "compiled" and found.missed:
+            fields["missed"] = list(found.missed)
+        bad = nonfinite.report(structure, result.leaves, leaves)
+        if bad:
+            fields["nonfinite"] = await self._explain(bad, image.spec, leaves, options)
+        outputs: list[Any] = result.leaves
+        if options.store:
+            outputs = await self._store_results(outputs)
+        return Answer(structure, outputs, fields, {**found.timings, **result.timings})
+
+    async def _explain(
+        self,
+        bad: list[dict[str, Any]],
+        spec: ProgramSpec,
+        leaves: list[Any],
+        options: RunOptions,
+    ) -> dict[str, Any]:
+        explained: dict[str, Any] = {"outputs": bad}
+        if options.diagnose:
+            plain = [leaf.value if isinstance(leaf, Resident) else leaf for leaf in leaves]
+            said = await self._pool.ask(
+                "diagnose", {"spec": spec.to_wire()}, plain, deadline_s=self._run_s
+            )
+            explained["origin"] = said["origin"]
+        else:
+            explained["hint"] = 'Send "diagnose": true to learn which line made it first'
+        return explained
+
+    async def _store_results(self, outputs: list[Any]) -> list[Any]:
+        return [Reference((await self._arrays.put(leaf))[0].id, ()) for leaf in outputs]
+
+    async def rerun(self, name: str, inputs: Inputs, options: RunOptions) -> Answer:
+        """Run a program by its id on inputs of the very shapes it was compiled for."""
+        spec = await self._programs.spec(name)
+        leaves = await self._arrays.resolve(inputs.leaves)
+        _check_fit(spec, inputs, tuple(map(abstract, leaves)))
+        return await self.run(spec, leaves, options)
+
+    async def abstract_eval(self, spec: ProgramSpec) -> dict[str, Any]:
+        """Shapes and dtypes of the outputs; nothing is compiled or run."""
+        return await self._pool.ask(
+            "abstract_eval", {"spec": spec.to_wire()}, deadline_s=self._run_s
+        )
+
+
+def abstract(leaf: Any) -> Aval:
+    """The abstract value of any leaf that a spec may hold."""
+    if isinstance(leaf, Aval):
+        return leaf
+    if isinstance(leaf, Resident):
+        return aval_of(leaf.value)
+    if isinstance(leaf, SparseValue):
+        raise InvalidArgument("Sparse arguments are not taken by this server yet")
+    return aval_of(leaf)
+
+
+def _check_fit(spec: ProgramSpec, inputs: Inputs, avals: tuple[Aval, ...]) -> None:
+    if dict(inputs.groups) != dict(spec.inputs):
+        raise InvalidArgument(
+            "The inputs are not arranged as those this program was compiled for",
+            pointer="/args",
+            hint="Send the same nesting and names, or call the verb with its function",
+        )
+    for place, (mine, compiled) in enumerate(zip(avals, spec.avals, strict=True)):
+        if mine != compiled:
+            raise InvalidArgument(
+                f"Input {place} is {_said(mine)}; this program takes {_said(compiled)}",
+                pointer="/args",
+                hint="Call the verb with its function to compile for other shapes",
+            )
+
+
+def _said(aval: Aval) -> str:
+    return f"{aval.dtype}{list(aval.shape)}"

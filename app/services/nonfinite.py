@@ -1,0 +1,54 @@
+"""Not-a-number, honestly: which outputs hold NaN or infinity that no input held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from app.compute.image import Resident
+from app.core.codec.decode import pointer
+from app.core.codec.numbers import Path
+from app.core.values import Leaf, SparseValue, Structure
+
+
+def report(
+    structure: Structure, outputs: Sequence[Leaf], inputs: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Per output with NaN or infinity: its pointer and counts; empty where inputs had any."""
+    if all(_finite(leaf) for leaf in outputs) or not all(_finite(leaf) for leaf in inputs):
+        return []
+    return [
+        {"output": pointer(("result", *path)), **_count(_entries(outputs[place]))}
+        for path, place in _places(structure)
+        if not _finite(outputs[place])
+    ]
+
+
+def _entries(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, Resident):
+        leaf = leaf.value
+    return leaf.parts["values"] if isinstance(leaf, SparseValue) else leaf
+
+
+def _finite(leaf: Any) -> bool:
+    entries = _entries(leaf)
+    return entries.dtype.kind in "biu" or bool(np.isfinite(entries).all())
+
+
+def _count(entries: np.ndarray) -> dict[str, int]:
+    missing = int(np.isnan(entries).sum())
+    infinite = int(np.isinf(entries).sum())
+    return {"nan": missing, "infinite": infinite, "of": int(entries.size)}
+
+
+def _places(structure: Structure, path: Path = ()) -> Iterator[tuple[Path, int]]:
+    if isinstance(structure, int):
+        yield path, structure
+    elif isinstance(structure, dict):
+        for name, branch in structure.items():
+            yield from _places(branch, (*path, name))
+    elif isinstance(structure, list):
+        for place, branch in enumerate(structure):
+            yield from _places(branch, (*path, place))
