@@ -1,0 +1,215 @@
+// The typed client of the server's API: the only place of the page that calls fetch.
+
+import type { Json } from './wire';
+
+/** An RFC 9457 answer: what was wrong, where, and what to do instead. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  line?: number;
+  column?: number;
+  pointer?: string;
+  hint?: string;
+}
+
+export class ProblemError extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+export interface Parameter {
+  name: string;
+  has_default?: boolean;
+  kind?: string;
+}
+
+export interface FunctionInfo {
+  id: string;
+  name?: string;
+  kind?: string;
+  parameters: Parameter[];
+}
+
+export interface LineShape {
+  line: number;
+  dtype: string;
+  shape: number[];
+}
+
+export interface AbstractResult {
+  result: Json;
+  lines?: LineShape[];
+}
+
+export type CacheState = 'memory' | 'store' | 'compiled' | string;
+
+export interface NonFinite {
+  outputs?: { path?: string; output?: string; nan?: number; inf?: number; count?: number }[];
+  first?: { line?: number; operation?: string; detail?: string }[];
+  [key: string]: unknown;
+}
+
+export interface CallResult {
+  result: Json;
+  program?: string;
+  cache?: CacheState;
+  device?: string;
+  nonfinite?: NonFinite;
+}
+
+export interface ProgramInfo {
+  program: string;
+  signature?: Json;
+  cost?: { flops?: number; bytes?: number; peak_memory?: number; [key: string]: Json | undefined };
+  cache?: { state?: CacheState; missed?: string[] };
+}
+
+export type Stage = 'jaxpr' | 'stablehlo' | 'hlo';
+export type Role = 'primal' | 'tangent' | 'cotangent';
+
+export interface IrLine {
+  n: number;
+  source: number[];
+  role?: Role | null;
+}
+
+export interface IrText {
+  text: string;
+  lines: IrLine[];
+}
+
+export interface LanguageName {
+  name: string;
+  signature: string;
+  summary: string;
+}
+
+export interface Device {
+  id: string;
+  kind: string;
+  state?: string;
+}
+
+export interface ArrayInfo {
+  id: string;
+  dtype?: string;
+  shape?: number[];
+  layout?: string;
+  nnz?: number;
+  nse?: number;
+}
+
+/** A binned spy plot: counts of stored entries, row-major. */
+export interface PatternInfo {
+  shape?: number[];
+  bins?: [number, number];
+  counts?: Json;
+  [key: string]: Json | undefined;
+}
+
+export interface OpenApi {
+  info: { title: string; version: string; description?: string };
+  paths: Record<string, Record<string, Json>>;
+  components?: { schemas?: Record<string, Json> };
+}
+
+export interface Answer<T> {
+  body: T;
+  /** Server-Timing, in milliseconds and in the server's order. */
+  timing: { name: string; ms: number }[];
+  /** Round trip seen by the page, in milliseconds. */
+  elapsed: number;
+  status: number;
+  headers: Headers;
+}
+
+/** Parse a Server-Timing header into its phases. */
+export function parseTiming(header: string | null): { name: string; ms: number }[] {
+  if (!header) return [];
+  return header.split(',').flatMap((part) => {
+    const [name, ...rest] = part.trim().split(';');
+    const found = rest.map((item) => /^\s*dur=([\d.eE+-]+)/.exec(item)?.[1]).find(Boolean);
+    return name && found ? [{ name, ms: Number(found) }] : [];
+  });
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const fallback: Problem = {
+    type: 'about:blank',
+    title: response.statusText || 'The server answered with an error',
+    status: response.status,
+    detail: `HTTP ${response.status}`,
+  };
+  try {
+    return { ...fallback, ...((await response.json()) as Partial<Problem>) };
+  } catch {
+    return fallback;
+  }
+}
+
+async function request<T>(path: string, init: RequestInit = {}): Promise<Answer<T>> {
+  const started = performance.now();
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ProblemError({
+      type: 'about:blank',
+      title: 'No answer',
+      status: 0,
+      detail: 'The server could not be reached.',
+      hint: 'Is it still running?',
+    });
+  }
+  if (!response.ok) throw new ProblemError(await problemOf(response));
+  const body = (response.status === 204 ? null : await response.json()) as T;
+  const timing = parseTiming(response.headers.get('Server-Timing'));
+  const elapsed = performance.now() - started;
+  return { body, timing, elapsed, status: response.status, headers: response.headers };
+}
+
+function post<T>(path: string, body: Json, signal?: AbortSignal): Promise<Answer<T>> {
+  return request<T>(path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json' },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+}
+
+const get = <T>(path: string, signal?: AbortSignal) => request<T>(path, signal ? { signal } : {});
+
+export const api = {
+  language: () => get<{ data: LanguageName[] }>('/v1/language'),
+  devices: () => get<{ data: Device[] }>('/v1/devices'),
+  openapi: () => get<OpenApi>('/openapi.json'),
+  describe: (source: string, signal?: AbortSignal) =>
+    post<FunctionInfo>('/v1/functions', { function: source }, signal),
+  abstractEval: (body: Json, signal?: AbortSignal) =>
+    post<AbstractResult>('/v1/abstract_eval', body, signal),
+  call: (verb: string, body: Json, signal?: AbortSignal) =>
+    post<CallResult>(`/v1/${verb}`, body, signal),
+  program: (body: Json, signal?: AbortSignal) => post<ProgramInfo>('/v1/programs', body, signal),
+  ir: (program: string, stage: Stage, signal?: AbortSignal) =>
+    get<IrText>(`/v1/programs/${program}/ir/${stage}`, signal),
+  upload: (data: Blob | ArrayBuffer, contentType: string) =>
+    request<ArrayInfo>('/v1/arrays', {
+      method: 'POST',
+      headers: { 'Content-Type': contentType },
+      body: data,
+    }),
+  array: (id: string) => get<ArrayInfo>(`/v1/arrays/${id}`),
+  pattern: (id: string) => get<PatternInfo>(`/v1/arrays/${id}/pattern`),
+};
+
+/** What any thrown thing says, as a problem; null when the call was merely aborted. */
+export function toProblem(error: unknown): Problem | null {
+  if (error instanceof ProblemError) return error.problem;
+  if (error instanceof DOMException && error.name === 'AbortError') return null;
+  const detail = error instanceof Error ? error.message : String(error);
+  return { type: 'about:blank', title: 'The page failed', status: 0, detail };
+}

@@ -1,0 +1,119 @@
+// What the user gives each parameter: a scalar with its slider's range, a vector, a matrix, a
+// tree written as JSON, an uploaded array by reference, or nothing (the default of the source).
+
+import { read, readNumber, type Json } from './wire';
+
+export type InputKind = 'scalar' | 'vector' | 'matrix' | 'tree' | 'reference' | 'default';
+
+export interface Reference {
+  id: string;
+  label: string;
+  dtype: string;
+  shape: number[];
+  layout: string;
+  nnz?: number;
+}
+
+export interface Input {
+  name: string;
+  kind: InputKind;
+  scalar: number;
+  low: number;
+  high: number;
+  vector: number[];
+  matrix: number[][];
+  tree: string;
+  reference: Reference | null;
+  hasDefault: boolean;
+}
+
+/** A parameter nobody has filled in yet. */
+export function emptyInput(name: string, hasDefault = false): Input {
+  return {
+    name,
+    kind: hasDefault ? 'default' : 'scalar',
+    scalar: 1,
+    low: -5,
+    high: 5,
+    vector: [1, 2, 3],
+    matrix: [[1, 0.5], [0.5, 2]],
+    tree: '[1.0, 2.0]',
+    reference: null,
+    hasDefault,
+  };
+}
+
+/** A slider range that holds the value with room around it, on round numbers. */
+export function rangeFor(value: number): [number, number] {
+  const reach = Math.max(5, Math.abs(value) * 2);
+  const unit = 10 ** Math.floor(Math.log10(reach));
+  const high = Math.ceil(reach / unit) * unit;
+  return [value < 0 || reach <= 10 ? -high : 0, high];
+}
+
+const GRID_LIMIT = 400;
+
+/** The input that shows a value of the wire best. */
+export function inputOf(name: string, value: Json, hasDefault = false): Input {
+  const input = emptyInput(name, hasDefault);
+  const number = typeof value === 'boolean' ? null : readNumber(value);
+  if (number !== null) {
+    const [low, high] = rangeFor(Number.isFinite(number) ? number : 1);
+    return { ...input, kind: 'scalar', scalar: number, low, high };
+  }
+  if (Array.isArray(value)) {
+    const tensor = read(value);
+    if (tensor.kind === 'tensor' && tensor.dtype === 'float' && tensor.data.length <= GRID_LIMIT) {
+      const [rows, columns] = tensor.shape;
+      if (tensor.shape.length === 1) return { ...input, kind: 'vector', vector: Array.from(tensor.data) };
+      if (tensor.shape.length === 2 && rows && columns) {
+        const matrix = (value as Json[][]).map((row) => row.map((item) => readNumber(item) ?? 0));
+        return { ...input, kind: 'matrix', matrix };
+      }
+    }
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (typeof value.ref === 'string') {
+      const reference = { id: value.ref, label: value.ref, dtype: '', shape: [], layout: '' };
+      return { ...input, kind: 'reference', reference };
+    }
+  }
+  return { ...input, kind: 'tree', tree: JSON.stringify(value) };
+}
+
+/** What is sent for an input; undefined leaves the parameter to its default. */
+export function wireOf(input: Input): Json | undefined {
+  const word = (value: number): Json =>
+    Number.isFinite(value) ? value : Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
+  switch (input.kind) {
+    case 'scalar':
+      return word(input.scalar);
+    case 'vector':
+      return input.vector.map(word);
+    case 'matrix':
+      return input.matrix.map((row) => row.map(word));
+    case 'tree':
+      return JSON.parse(input.tree) as Json;
+    case 'reference':
+      return input.reference ? { ref: input.reference.id } : undefined;
+    case 'default':
+      return undefined;
+  }
+}
+
+/** Keep what the user typed for parameters that still exist; add the new, drop the gone. */
+export function reconcile(
+  inputs: readonly Input[],
+  parameters: readonly { name: string; has_default?: boolean }[],
+): Input[] {
+  const known = new Map(inputs.map((input) => [input.name, input]));
+  // A renamed parameter keeps its value: same position, same count, and both names new.
+  const names = new Set(parameters.map((parameter) => parameter.name));
+  return parameters.map(({ name, has_default }, i) => {
+    const kept = known.get(name);
+    if (kept) return kept;
+    const before = inputs[i];
+    const renamed = before && inputs.length === parameters.length && !names.has(before.name);
+    return renamed ? { ...before, name } : emptyInput(name, has_default ?? false);
+  });
+}

@@ -1,0 +1,129 @@
+// From what the page shows to the exact request it sends, and back out as a plan for plots.
+
+import { wireOf, type Input } from './inputs';
+import type { Json } from './wire';
+
+export type Body = { [key: string]: Json };
+
+export interface Settings {
+  source: string;
+  verb: string;
+  wrt: string[];
+  /** Axis mapped for each parameter; a parameter that is absent is not mapped. Null: no vmap. */
+  vmap: Record<string, number | null> | null;
+  dtype: 'float64' | 'float32';
+  device: string;
+  diagnose: boolean;
+  mode: 'auto' | 'forward' | 'reverse';
+  sparse: boolean;
+  /** JSON text of tangents, cotangents or vectors; empty takes ones. */
+  direction: string;
+  /** Extra members of the body, as JSON text of an object; for verbs the page knows no form for. */
+  extra: string;
+}
+
+export const DEFAULTS: Settings = {
+  source: '',
+  verb: 'grad',
+  wrt: [],
+  vmap: null,
+  dtype: 'float64',
+  device: '',
+  diagnose: true,
+  mode: 'auto',
+  sparse: false,
+  direction: '',
+  extra: '',
+};
+
+/** Verbs that take `wrt`. */
+export const TAKES_WRT = new Set([
+  'grad', 'value_and_grad', 'jacobian', 'hessian', 'hvp', 'check_grads',
+]);
+
+/** The member that holds a direction, for verbs that push or pull one. */
+export const DIRECTION: Record<string, string> = {
+  jvp: 'tangents',
+  vjp: 'cotangents',
+  hvp: 'vectors',
+};
+
+/** Arguments by position, or by name when some parameter is left to its default. */
+export function argumentsOf(inputs: readonly Input[]): Json {
+  const pairs = inputs.map((input) => [input.name, wireOf(input)] as const);
+  const given = pairs.filter((pair): pair is readonly [string, Json] => pair[1] !== undefined);
+  if (given.length === pairs.length) return given.map(([, value]) => value);
+  return Object.fromEntries(given);
+}
+
+/** A value of the same tree with every number one: the default direction. */
+export function onesLike(value: Json): Json {
+  if (Array.isArray(value)) return value.map(onesLike);
+  if (typeof value === 'object' && value !== null) {
+    if (Array.isArray(value.shape) && typeof value.dtype === 'string') {
+      return filled(value.shape.map(Number), 1);
+    }
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, onesLike(part)]));
+  }
+  return 1;
+}
+
+/** Nested lists of a shape, all of one number. */
+export function filled(shape: readonly number[], value: number): Json {
+  const [first, ...rest] = shape;
+  return first === undefined ? value : Array.from({ length: first }, () => filled(rest, value));
+}
+
+function directionOf(settings: Settings, inputs: readonly Input[], output: Json | null): Json {
+  if (settings.direction.trim()) return JSON.parse(settings.direction) as Json;
+  if (settings.verb === 'vjp') return output === null ? 1 : onesLike(output);
+  const values = inputs.map((input) => wireOf(input) ?? 0);
+  if (settings.verb === 'jvp') return values.map(onesLike);
+  const first = settings.wrt[0];
+  const at = first ? inputs.findIndex((input) => input.name === first) : 0;
+  return onesLike(values[Math.max(at, 0)] ?? 0);
+}
+
+/** The body of `POST /v1/{verb}`: members at their defaults are left out. */
+export function bodyOf(
+  settings: Settings,
+  inputs: readonly Input[],
+  output: Json | null = null,
+): Body {
+  const body: Body = { function: settings.source, args: argumentsOf(inputs) };
+  const { verb } = settings;
+  if (TAKES_WRT.has(verb) && settings.wrt.length) {
+    body.wrt = settings.wrt.length === 1 ? (settings.wrt[0] as string) : settings.wrt;
+  }
+  const member = DIRECTION[verb];
+  if (member) body[member] = directionOf(settings, inputs, output);
+  if (verb === 'jacobian' && settings.mode !== 'auto') body.mode = settings.mode;
+  if ((verb === 'jacobian' || verb === 'hessian') && settings.sparse) body.sparse = true;
+  if (settings.vmap) {
+    body.vmap = { in_axes: inputs.map((input) => settings.vmap?.[input.name] ?? null) };
+  }
+  if (settings.dtype !== 'float64') body.dtype = settings.dtype;
+  if (settings.device) body.device = settings.device;
+  if (settings.diagnose && verb !== 'check_grads') body.diagnose = true;
+  if (settings.extra.trim()) Object.assign(body, JSON.parse(settings.extra) as Body);
+  return body;
+}
+
+/** Which parts of a request differ from an earlier one, in the words of the cache key. */
+export function changed(before: Body | null, now: Body): string[] {
+  if (!before) return [];
+  const shape = (value: Json): Json =>
+    Array.isArray(value)
+      ? [value.length, value.length ? shape(value[0] as Json) : 0]
+      : typeof value === 'object' && value !== null
+        ? Object.fromEntries(Object.entries(value).map(([k, part]) => [k, shape(part)]))
+        : 0;
+  const view = (body: Body): Record<string, Json> => ({ ...body, args: shape(body.args ?? null) });
+  const [a, b] = [view(before), view(now)];
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  const names: Record<string, string> = { function: 'source', args: 'shapes', diagnose: '' };
+  return [...keys]
+    .filter((key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]))
+    .map((key) => names[key] ?? key)
+    .filter(Boolean);
+}

@@ -1,0 +1,302 @@
+// The state of the page and what moves it: edit → describe → shapes; run → result → program.
+// Components read it and call its methods; only this file decides when the server is asked.
+
+import {
+  api, toProblem,
+  type Answer, type CallResult, type Device, type FunctionInfo, type LanguageName,
+  type LineShape, type Problem, type ProgramInfo,
+} from './api';
+import type { Example } from './gallery';
+import { inputOf, reconcile, wireOf, type Input } from './inputs';
+import { bodyOf, changed, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
+import { pack, unpack } from './share';
+import { type Json } from './wire';
+
+/** Verbs the page has a form for, in the order shown. Others appear when the server lists them. */
+const FIRST_VERBS = [
+  'evaluate', 'grad', 'value_and_grad', 'jacobian', 'hessian', 'jvp', 'vjp', 'hvp',
+];
+
+/** A run faster than this is repeated by itself when an input moves. */
+const LIVE_LIMIT_MS = 250;
+const EDIT_PAUSE_MS = 280;
+const LIVE_PAUSE_MS = 40;
+
+export interface Run {
+  verb: string;
+  body: Body;
+  answer: Answer<CallResult>;
+  missed: string[];
+  source: string;
+}
+
+export class Session {
+  settings = $state<Settings>({ ...DEFAULTS });
+  inputs = $state<Input[]>([]);
+  range = $state<[number, number]>([-5, 5]);
+  exampleId = $state('');
+
+  info = $state.raw<FunctionInfo | null>(null);
+  shapes = $state.raw<LineShape[]>([]);
+  output = $state.raw<Json | null>(null);
+  /** What is wrong with the source or the inputs, as of the last check. */
+  editProblem = $state.raw<Problem | null>(null);
+
+  run = $state.raw<Run | null>(null);
+  runProblem = $state.raw<Problem | null>(null);
+  running = $state(false);
+  checking = $state(false);
+  program = $state.raw<ProgramInfo | null>(null);
+  /** The source that the shown program was made from. */
+  programSource = $state('');
+  programProblem = $state.raw<Problem | null>(null);
+
+  names = $state.raw<LanguageName[]>([]);
+  devices = $state.raw<Device[]>([]);
+  verbs = $state.raw<Set<string>>(new Set([...FIRST_VERBS, 'check_grads']));
+
+  /** The source line under the pointer or cursor, wherever that is. */
+  line = $state<number | null>(null);
+
+  #edit: AbortController | null = null;
+  #call: AbortController | null = null;
+  #editTimer = 0;
+  #liveTimer = 0;
+  #compiled: Record<string, Body> = {};
+
+  /** The body that pressing Run would send; null while an input is not readable. */
+  readonly body = $derived.by<Body | null>(() => {
+    try {
+      return bodyOf(this.settings, this.inputs, this.output);
+    } catch {
+      return null;
+    }
+  });
+  readonly fingerprint = $derived(JSON.stringify([this.settings.verb, this.body]));
+  readonly stale = $derived(
+    this.run !== null && JSON.stringify([this.run.verb, this.run.body]) !== this.fingerprint,
+  );
+  readonly offeredVerbs = $derived([
+    ...FIRST_VERBS.filter((verb) => this.verbs.has(verb)),
+    ...[...this.verbs].filter((verb) => !FIRST_VERBS.includes(verb) && verb !== 'check_grads' && verb !== 'abstract_eval'),
+  ]);
+
+  /** Ask once what this server is: its names, devices and verbs. */
+  async meet(): Promise<void> {
+    const quiet = async (work: Promise<void>) => work.catch(() => undefined);
+    await Promise.all([
+      quiet(api.language().then(({ body }) => void (this.names = body.data))),
+      quiet(api.devices().then(({ body }) => void (this.devices = body.data))),
+      quiet(api.openapi().then(({ body }) => void (this.verbs = verbsOf(body.paths)))),
+    ]);
+  }
+
+  /** Put an example on the page. It is traced, not run. */
+  open(example: Example): void {
+    this.exampleId = example.id;
+    this.range = example.range ?? [-5, 5];
+    const args = Object.entries(example.args);
+    this.#reset({ ...DEFAULTS, ...example.settings }, args.map(([name, value]) => inputOf(name, value)));
+  }
+
+  #reset(settings: Settings, inputs: Input[]): void {
+    this.#call?.abort();
+    this.settings = settings;
+    this.inputs = inputs;
+    this.run = null;
+    this.runProblem = null;
+    this.program = null;
+    this.programProblem = null;
+    this.shapes = [];
+    this.output = null;
+    this.line = null;
+    this.edited(0);
+  }
+
+  /** The source or an input's shape changed: check it after a pause. */
+  edited(pause = EDIT_PAUSE_MS): void {
+    clearTimeout(this.#editTimer);
+    this.#editTimer = window.setTimeout(() => void this.#check(), pause);
+  }
+
+  setSource(source: string): void {
+    if (source === this.settings.source) return;
+    this.settings.source = source;
+    this.edited();
+  }
+
+  /** An input's value moved: run again when that is quick, else the cards are stale. */
+  moved(): void {
+    this.edited();
+    const quick = this.run !== null && this.run.answer.elapsed < LIVE_LIMIT_MS;
+    if (!quick || this.run?.source !== this.settings.source) return;
+    clearTimeout(this.#liveTimer);
+    this.#liveTimer = window.setTimeout(() => void this.execute({ live: true }), LIVE_PAUSE_MS);
+  }
+
+  async #check(): Promise<void> {
+    this.#edit?.abort();
+    const abort = new AbortController();
+    this.#edit = abort;
+    const source = this.settings.source;
+    if (!source.trim()) {
+      this.editProblem = null;
+      this.shapes = [];
+      return;
+    }
+    try {
+      if (this.info === null || this.#described !== source) {
+        const { body } = await api.describe(source, abort.signal);
+        if (abort.signal.aborted) return;
+        this.info = body;
+        this.#described = source;
+        this.inputs = reconcile(this.inputs, body.parameters);
+        this.#dropUnknown(body.parameters.map(({ name }) => name));
+      }
+      const body = { ...bodyOf({ ...this.settings, verb: 'evaluate', diagnose: false }, this.inputs) };
+      const answer = await api.abstractEval(body, abort.signal);
+      if (abort.signal.aborted) return;
+      this.output = answer.body.result;
+      this.shapes = answer.body.lines ?? [];
+      this.editProblem = null;
+    } catch (error) {
+      const problem = toProblem(error);
+      if (problem && !abort.signal.aborted) {
+        this.editProblem = problem;
+        this.shapes = [];
+      }
+    }
+  }
+
+  #described = '';
+
+  #dropUnknown(names: string[]): void {
+    const known = this.settings.wrt.filter((name) => names.includes(name));
+    if (known.length !== this.settings.wrt.length) this.settings.wrt = known;
+  }
+
+  /** Send the request as shown. */
+  async execute({ live = false } = {}): Promise<void> {
+    const body = this.body;
+    if (body === null) return;
+    this.#call?.abort();
+    const abort = new AbortController();
+    this.#call = abort;
+    const { verb, source } = this.settings;
+    if (!live) this.running = true;
+    try {
+      const answer = await api.call(verb, body, abort.signal);
+      const before = this.#compiled[source] ?? this.run?.body ?? null;
+      const missed = answer.body.cache === 'compiled' ? changed(before, body) : [];
+      this.run = { verb, body, answer, missed, source };
+      this.#compiled[source] = body;
+      this.runProblem = null;
+      if (answer.body.program && answer.body.program !== this.program?.program) {
+        await this.#describeProgram(body, answer.body.program, abort.signal);
+      }
+    } catch (error) {
+      const problem = toProblem(error);
+      if (problem) this.runProblem = problem;
+    } finally {
+      if (this.#call === abort) this.running = false;
+    }
+  }
+
+  cancel(): void {
+    this.#call?.abort();
+    this.running = false;
+  }
+
+  /** Trace and compile without running, to read the program. */
+  async compile(): Promise<void> {
+    if (this.body === null) return;
+    this.programProblem = null;
+    this.running = true;
+    try {
+      await this.#describeProgram(this.body, null);
+    } catch (error) {
+      this.programProblem = toProblem(error);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  async #describeProgram(body: Body, id: string | null, signal?: AbortSignal): Promise<void> {
+    const { diagnose: _, timeout_s: __, ...rest } = body;
+    const source = this.settings.source;
+    try {
+      const answer = await api.program({ ...rest, verb: this.settings.verb }, signal);
+      this.program = id === null ? answer.body : { ...answer.body, program: id };
+    } catch (error) {
+      // The result stands without its cost: the texts can still be asked for by id.
+      if (id === null || toProblem(error) === null) throw error;
+      this.program = { program: id };
+    }
+    this.programSource = source;
+    this.programProblem = null;
+  }
+
+  /** What a link carries. */
+  state(): Json {
+    const { source, verb } = this.settings;
+    const rest = Object.entries(this.settings).filter(
+      ([key, value]) =>
+        JSON.stringify(value) !== JSON.stringify(DEFAULTS[key as keyof Settings]) &&
+        key !== 'source' && key !== 'verb',
+    );
+    const args = this.inputs.map((input): Json => {
+      const value = safeWire(input);
+      return { n: input.name, v: value ?? null, d: input.kind === 'default' };
+    });
+    return { v: 1, source, verb, settings: Object.fromEntries(rest) as Json, args, range: this.range };
+  }
+
+  async link(): Promise<string> {
+    return `${location.origin}${location.pathname}#${await pack(this.state())}`;
+  }
+
+  /** Restore a fragment. True when it held a state. It is traced and never run. */
+  async restore(fragment: string): Promise<boolean> {
+    const state = (await unpack(fragment)) as { [key: string]: Json } | null;
+    if (state === null || typeof state.source !== 'string' || typeof state.verb !== 'string') return false;
+    const given = typeof state.settings === 'object' && state.settings !== null ? state.settings : {};
+    const known = Object.entries(given).filter(([key]) => key in DEFAULTS);
+    const settings = { ...DEFAULTS, ...Object.fromEntries(known), source: state.source, verb: state.verb };
+    const args = (Array.isArray(state.args) ? state.args : []) as { n: string; v: Json; d?: boolean }[];
+    const inputs = args.map(({ n, v, d }) =>
+      d ? { ...inputOf(String(n), 1, true), kind: 'default' as const } : inputOf(String(n), v),
+    );
+    if (Array.isArray(state.range)) this.range = [Number(state.range[0]), Number(state.range[1])];
+    this.exampleId = '';
+    this.#reset(settings as Settings, inputs);
+    return true;
+  }
+
+  /** The function and arguments as shown, for plots and checks that ask another verb. */
+  bodyFor(verb: string, patch: Partial<Settings> = {}): Body {
+    const settings = { ...this.settings, direction: '', extra: '', diagnose: false, ...patch, verb };
+    const wrt = TAKES_WRT.has(verb) ? settings.wrt : [];
+    return bodyOf({ ...settings, wrt }, this.inputs, this.output);
+  }
+}
+
+function safeWire(input: Input): Json | undefined {
+  try {
+    return wireOf(input);
+  } catch {
+    return input.tree;
+  }
+}
+
+/** Nouns of the API that also take a POST under /v1. */
+const NOUNS = new Set(['functions', 'arrays', 'programs', 'runs', 'models', 'sessions']);
+
+function verbsOf(paths: Record<string, Record<string, unknown>>): Set<string> {
+  const verbs = Object.entries(paths).flatMap(([path, operations]) => {
+    const name = /^\/v1\/([a-z_]+)$/.exec(path)?.[1];
+    return name && 'post' in operations && !NOUNS.has(name) ? [name] : [];
+  });
+  return new Set(verbs.length ? verbs : FIRST_VERBS);
+}
+
+export const session = new Session();

@@ -1,0 +1,32 @@
+// The verbs as mathematics writes them, with the role whose colour they carry.
+
+import type { Role } from './api';
+
+export interface VerbFace {
+  notation: string;
+  name: string;
+  role: Role;
+  says: string;
+}
+
+const FACES: Record<string, VerbFace> = {
+  evaluate: { notation: 'f(x)', name: 'Value', role: 'primal', says: 'Evaluate the function' },
+  grad: { notation: '∇f', name: 'Gradient', role: 'cotangent', says: 'Gradient of a scalar function' },
+  value_and_grad: { notation: 'f, ∇f', name: 'Value and gradient', role: 'cotangent', says: 'Both in one pass' },
+  jacobian: { notation: 'J', name: 'Jacobian', role: 'cotangent', says: 'All first derivatives' },
+  hessian: { notation: 'H', name: 'Hessian', role: 'tangent', says: 'All second derivatives' },
+  jvp: { notation: 'J·v', name: 'Push forward', role: 'tangent', says: 'Jacobian times a tangent' },
+  vjp: { notation: 'uᵀJ', name: 'Pull back', role: 'cotangent', says: 'Cotangent times the Jacobian' },
+  hvp: { notation: 'H·v', name: 'Hessian times vector', role: 'tangent', says: 'Without forming the Hessian' },
+  minimize: { notation: 'min', name: 'Minimise', role: 'cotangent', says: 'Find the smallest value' },
+  root: { notation: 'f=0', name: 'Root', role: 'tangent', says: 'Solve f(x) = 0' },
+  least_squares: { notation: '‖r‖²', name: 'Least squares', role: 'tangent', says: 'Fit residuals' },
+  fixed_point: { notation: 'f=x', name: 'Fixed point', role: 'primal', says: 'Solve f(x) = x' },
+  ode: { notation: 'ẏ', name: 'ODE', role: 'primal', says: 'Integrate in time' },
+  fit: { notation: 'fit', name: 'Fit', role: 'cotangent', says: 'Train on data' },
+};
+
+/** How a verb is shown; one that the page does not know is shown by its name. */
+export function faceOf(verb: string): VerbFace {
+  return FACES[verb] ?? { notation: verb.replaceAll('_', ' '), name: verb, role: 'primal', says: verb };
+}

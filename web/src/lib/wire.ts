@@ -1,0 +1,193 @@
+// Values as they travel: numbers, nested lists, typed dense arrays, sparse matrices, references
+// and trees of these; and their shape-and-data form, which is what cards and plots read.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** A dense array: row-major data beside its shape. */
+export interface Tensor {
+  kind: 'tensor';
+  dtype: string;
+  shape: number[];
+  data: ArrayLike<number>;
+}
+
+/** A sparse matrix, brought to coordinates for drawing. */
+export interface Sparse {
+  kind: 'sparse';
+  layout: string;
+  shape: number[];
+  rows: ArrayLike<number>;
+  columns: ArrayLike<number>;
+  values: ArrayLike<number>;
+}
+
+/** A list or an object of values. */
+export interface Branch {
+  kind: 'branch';
+  entries: [string, Value][];
+  named: boolean;
+}
+
+/** Anything that is not numbers: a reference, a word. */
+export interface Opaque {
+  kind: 'opaque';
+  text: string;
+}
+
+export type Value = Tensor | Sparse | Branch | Opaque;
+
+const SPECIAL: Record<string, number> = {
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  '-Infinity': Number.NEGATIVE_INFINITY,
+};
+
+/** Read one number of the wire, the three special words included; null when it is not one. */
+export function readNumber(item: Json): number | null {
+  if (typeof item === 'number') return item;
+  if (typeof item === 'boolean') return item ? 1 : 0;
+  if (typeof item === 'string' && item in SPECIAL) return SPECIAL[item] ?? null;
+  return null;
+}
+
+/** Write a number so that JSON can carry it. */
+export function writeNumber(value: number): number | string {
+  if (Number.isFinite(value)) return value;
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
+}
+
+/** The shape of a nested list when it is rectangular and numeric; else null. */
+function shapeOf(item: Json): number[] | null {
+  if (readNumber(item) !== null) return [];
+  if (!Array.isArray(item)) return null;
+  if (item.length === 0) return [0];
+  const first = shapeOf(item[0] as Json);
+  if (first === null) return null;
+  const same = item.every((part) => String(shapeOf(part)) === String(first));
+  return same ? [item.length, ...first] : null;
+}
+
+function firstIsBoolean(item: Json): boolean {
+  return Array.isArray(item) ? item.length > 0 && firstIsBoolean(item[0] as Json) : typeof item === 'boolean';
+}
+
+function flatten(item: Json, into: number[]): void {
+  if (Array.isArray(item)) for (const part of item) flatten(part, into);
+  else into.push(readNumber(item) ?? Number.NaN);
+}
+
+const READERS: Record<string, (view: DataView, at: number) => number> = {
+  float64: (view, at) => view.getFloat64(at, true),
+  float32: (view, at) => view.getFloat32(at, true),
+  int64: (view, at) => Number(view.getBigInt64(at, true)),
+  int32: (view, at) => view.getInt32(at, true),
+  int16: (view, at) => view.getInt16(at, true),
+  int8: (view, at) => view.getInt8(at),
+  uint64: (view, at) => Number(view.getBigUint64(at, true)),
+  uint32: (view, at) => view.getUint32(at, true),
+  uint16: (view, at) => view.getUint16(at, true),
+  uint8: (view, at) => view.getUint8(at),
+  bool: (view, at) => view.getUint8(at),
+};
+
+const WIDTH: Record<string, number> = {
+  float64: 8, float32: 4, int64: 8, int32: 4, int16: 2, int8: 1,
+  uint64: 8, uint32: 4, uint16: 2, uint8: 1, bool: 1,
+};
+
+function fromBase64(text: string, dtype: string): Float64Array {
+  const raw = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  const [read, width] = [READERS[dtype], WIDTH[dtype]];
+  if (!read || !width) return new Float64Array(0);
+  const view = new DataView(raw.buffer);
+  return Float64Array.from({ length: raw.length / width }, (_, i) => read(view, i * width));
+}
+
+function isObject(item: Json): item is { [key: string]: Json } {
+  return typeof item === 'object' && item !== null && !Array.isArray(item);
+}
+
+function typed(item: { [key: string]: Json }): Tensor | null {
+  if (typeof item.dtype !== 'string' || !Array.isArray(item.shape)) return null;
+  const shape = item.shape.map(Number);
+  if (typeof item.base64 === 'string') {
+    const data = fromBase64(item.base64, item.dtype);
+    return { kind: 'tensor', dtype: item.dtype, shape, data };
+  }
+  if (item.data === undefined) return null;
+  const data: number[] = [];
+  flatten(item.data, data);
+  return { kind: 'tensor', dtype: item.dtype, shape, data };
+}
+
+function numbers(item: Json | undefined): ArrayLike<number> {
+  const value = item === undefined ? null : read(item);
+  return value?.kind === 'tensor' ? value.data : [];
+}
+
+/** Row (or column) of every entry, from a compressed pointer. */
+function expand(pointer: ArrayLike<number>): Int32Array {
+  const out = new Int32Array(pointer[pointer.length - 1] ?? 0);
+  for (let i = 0; i + 1 < pointer.length; i++) out.fill(i, pointer[i], pointer[i + 1]);
+  return out;
+}
+
+function sparse(item: { [key: string]: Json }): Sparse | null {
+  if (typeof item.layout !== 'string' || !Array.isArray(item.shape)) return null;
+  if (item.values === undefined) return null;
+  const { layout } = item;
+  const base = { kind: 'sparse' as const, layout, shape: item.shape.map(Number) };
+  const values = numbers(item.values);
+  if (layout === 'coo') {
+    return { ...base, rows: numbers(item.row), columns: numbers(item.col), values };
+  }
+  const indices = numbers(item.indices);
+  if (layout === 'bcoo') {
+    const at = (offset: number) => Array.from(values, (_, i) => indices[2 * i + offset] ?? 0);
+    return { ...base, rows: at(0), columns: at(1), values };
+  }
+  const expanded = expand(numbers(item.indptr));
+  return layout === 'csc'
+    ? { ...base, rows: indices, columns: expanded, values }
+    : { ...base, rows: expanded, columns: indices, values };
+}
+
+/** Read any value of the wire. */
+export function read(item: Json): Value {
+  const shape = shapeOf(item);
+  if (shape !== null) {
+    const data: number[] = [];
+    flatten(item, data);
+    return { kind: 'tensor', dtype: firstIsBoolean(item) ? 'bool' : 'float', shape, data };
+  }
+  if (Array.isArray(item)) {
+    const entries = item.map((part, i): [string, Value] => [String(i), read(part)]);
+    return { kind: 'branch', entries, named: false };
+  }
+  if (isObject(item)) {
+    const special = typed(item) ?? sparse(item);
+    if (special) return special;
+    const entries = Object.entries(item).map(([k, part]): [string, Value] => [k, read(part)]);
+    return { kind: 'branch', entries, named: true };
+  }
+  return { kind: 'opaque', text: String(item) };
+}
+
+/** Every array of a value with the path that leads to it, in order. */
+export function leaves(value: Value, path = ''): { path: string; value: Tensor | Sparse | Opaque }[] {
+  if (value.kind !== 'branch') return [{ path, value }];
+  return value.entries.flatMap(([key, part]) =>
+    leaves(part, value.named ? (path ? `${path}.${key}` : key) : `${path}[${key}]`),
+  );
+}
+
+/** Shape and dtype as the language writes them: `f64[3,2]`. */
+export function aval(dtype: string, shape: readonly number[]): string {
+  const short = dtype
+    .replace('bfloat', 'bf')
+    .replace('float', 'f')
+    .replace('complex', 'c')
+    .replace('uint', 'u')
+    .replace('int', 'i');
+  return `${short}[${shape.join(',')}]`;
+}

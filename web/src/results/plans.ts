@@ -1,0 +1,112 @@
+// Which plots a function admits, and the calls that fill them.
+
+import { api } from '../lib/api';
+import type { Input } from '../lib/inputs';
+import { wireOf } from '../lib/inputs';
+import type { Body } from '../lib/request';
+import { read, type Json } from '../lib/wire';
+
+/** True when the output is one number. */
+export function isScalar(output: Json | null): boolean {
+  if (typeof output !== 'object' || output === null || Array.isArray(output)) return false;
+  return Array.isArray(output.shape) && output.shape.length === 0;
+}
+
+/** Parameters a curve can be drawn over: scalars, when the output is one too. */
+export function curveOf(inputs: readonly Input[], output: Json | null): string[] {
+  if (!isScalar(output)) return [];
+  return inputs.filter((input) => input.kind === 'scalar').map((input) => input.name);
+}
+
+/** The plane of a contour: two scalars, or one vector of two. */
+export type ContourPlan = { kind: 'scalars'; names: [string, string] } | { kind: 'vector'; names: [string, string]; name: string };
+
+export function contourOf(inputs: readonly Input[], output: Json | null): ContourPlan | null {
+  if (!isScalar(output)) return null;
+  const scalars = inputs.filter((input) => input.kind === 'scalar').map((input) => input.name);
+  const others = inputs.filter((input) => input.kind !== 'scalar');
+  if (scalars.length === 2 && others.length === 0) return { kind: 'scalars', names: scalars as [string, string] };
+  const only = inputs[0];
+  if (inputs.length === 1 && only?.kind === 'vector' && only.vector.length === 2) {
+    return { kind: 'vector', name: only.name, names: [`${only.name}[0]`, `${only.name}[1]`] };
+  }
+  return null;
+}
+
+export function linspace(low: number, high: number, n: number): number[] {
+  return Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
+}
+
+/** Replace some arguments by columns of points and map over them. */
+function mapped(body: Body, inputs: readonly Input[], columns: Record<string, Json>): Body {
+  const args = Object.fromEntries(
+    inputs.flatMap((input) => {
+      const value = columns[input.name] ?? wireOf(input);
+      return value === undefined ? [] : [[input.name, value]];
+    }),
+  );
+  const given = inputs.filter((input) => input.name in args);
+  const list = given.map((input) => args[input.name] as Json);
+  const axes = given.map((input) => (input.name in columns ? 0 : null));
+  const { wrt, ...rest } = body;
+  const all = given.length === inputs.length;
+  return {
+    ...rest,
+    ...(wrt === undefined ? {} : { wrt }),
+    args: all ? list : args,
+    vmap: { in_axes: axes },
+  };
+}
+
+async function numbersOf(verb: string, body: Body, signal: AbortSignal): Promise<number[][]> {
+  const { body: answer } = await api.call(verb, body, signal);
+  const value = read(answer.result);
+  const flat = value.kind === 'branch' ? value.entries.map(([, part]) => part) : [value];
+  return flat.map((part) => (part.kind === 'tensor' ? Array.from(part.data) : []));
+}
+
+/** f and its first derivatives in one parameter, over points. */
+export async function sweep(
+  base: Body, inputs: readonly Input[], name: string, points: number[], orders: readonly number[], signal: AbortSignal,
+): Promise<number[][]> {
+  const verbs = ['evaluate', 'grad', 'hessian'];
+  const { wrt: _, ...rest } = base;
+  return Promise.all(
+    orders.map(async (order) => {
+      const body = mapped(order ? { ...rest, wrt: name } : rest, inputs, { [name]: points });
+      return (await numbersOf(verbs[order] ?? 'evaluate', body, signal))[0] ?? [];
+    }),
+  );
+}
+
+export interface FieldSample {
+  values: number[];
+  arrows: [number, number][];
+}
+
+/** f over a grid (row-major, y outermost) and its gradient over a coarser one. */
+export async function sampleField(
+  base: Body, inputs: readonly Input[], plan: ContourPlan, xs: number[], ys: number[], coarse: [number[], number[]], signal: AbortSignal,
+): Promise<FieldSample> {
+  const { wrt: _, ...rest } = base;
+  const columns = (us: number[], vs: number[]): Record<string, Json> => {
+    const pairs = vs.flatMap((v) => us.map((u) => [u, v]));
+    if (plan.kind === 'vector') return { [plan.name]: pairs };
+    return { [plan.names[0]]: pairs.map(([u]) => u as number), [plan.names[1]]: pairs.map(([, v]) => v as number) };
+  };
+  const wrt: Json = plan.kind === 'vector' ? plan.name : plan.names;
+  const [values, slopes] = await Promise.all([
+    numbersOf('evaluate', mapped(rest, inputs, columns(xs, ys)), signal),
+    numbersOf('grad', mapped({ ...rest, wrt }, inputs, columns(...coarse)), signal),
+  ]);
+  return { values: values[0] ?? [], arrows: arrowsOf(slopes, coarse[0].length * coarse[1].length) };
+}
+
+/** Gradients come as two columns, as rows of two, or as one matrix of two rows. */
+function arrowsOf(slopes: number[][], n: number): [number, number][] {
+  const flat = slopes.flat();
+  const byColumn = slopes.length === 2;
+  return Array.from({ length: n }, (_, i) =>
+    byColumn ? [flat[i] ?? 0, flat[n + i] ?? 0] : [flat[2 * i] ?? 0, flat[2 * i + 1] ?? 0],
+  );
+}
