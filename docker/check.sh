@@ -20,7 +20,9 @@ cleanup() {
 }
 trap cleanup EXIT
 image=$scratch/opt/gradserve
-mkdir -p "$image/requirements" "$scratch/data"
+mkdir -p "$image/requirements" "$scratch/data" "$scratch/bin"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" > "$scratch/bin/python"
+chmod +x "$scratch/bin/python"
 
 # COPY, with what .dockerignore leaves out left out.
 cp requirements/run.txt "$image/requirements/"
@@ -31,7 +33,7 @@ tar -C "$root" --exclude=__pycache__ -cf - app | tar -C "$image" -xf -
 while IFS= read -r step; do
   case "$step" in
     apt-get*) echo "left out: $step" ;;
-    *) echo "RUN $step"; (cd "$image" && PATH="$(dirname "$(command -v "$python")"):$PATH" bash -euc "$step") ;;
+    *) echo "RUN $step"; (cd "$image" && PATH="$scratch/bin:$PATH" bash -euc "$step") ;;
   esac
 done < <("$python" docker/dockerfile.py runs build)
 

@@ -13,6 +13,10 @@ if ! command -v npm >/dev/null 2>&1; then
   echo "npm is not installed: the playground page is left out, the API is complete without it."
   exit 0
 fi
+if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a * 100 + +b >= 2019 ? 0 : 1)'; then
+  echo "node $(node --version) is older than 20.19: the playground is left out, the API is complete."
+  exit 0
+fi
 echo "Building the playground"
 cd web
 npm ci --no-audit --no-fund --loglevel=error
