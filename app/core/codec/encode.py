@@ -39,7 +39,8 @@ class Encoder:
             return self._scalar(leaf)
         if self.raw:
             return self._typed_raw(leaf)
-        if bare and (leaf.size or leaf.shape == (0,)):
+        empty = leaf.dtype.name == self.dtype and leaf.shape == (0,)
+        if bare and (leaf.size or empty):
             return self._nested(leaf)
         data = self._nested(_as_floats(leaf).ravel())
         return {"dtype": leaf.dtype.name, "shape": list(leaf.shape), "data": data}
