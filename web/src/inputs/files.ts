@@ -14,14 +14,13 @@ const MEDIA: [RegExp, string][] = [
 ];
 
 function referenceOf(info: ArrayInfo, label: string): Partial<Input> {
-  const nnz = info.nnz ?? info.nse;
   const reference = {
-    id: info.id,
+    id: info.array,
     label,
     dtype: info.dtype ?? '',
     shape: info.shape ?? [],
     layout: info.layout ?? 'dense',
-    ...(nnz === undefined ? {} : { nnz }),
+    ...(info.nse === undefined ? {} : { nse: info.nse }),
   };
   return { kind: 'reference', reference };
 }

@@ -22,12 +22,11 @@ export class ProblemError extends Error {
 
 export interface Parameter {
   name: string;
-  has_default?: boolean;
-  kind?: string;
+  default?: boolean;
 }
 
 export interface FunctionInfo {
-  id: string;
+  function: string;
   name?: string;
   kind?: string;
   parameters: Parameter[];
@@ -47,9 +46,10 @@ export interface AbstractResult {
 export type CacheState = 'memory' | 'store' | 'compiled' | string;
 
 export interface NonFinite {
-  outputs?: { path?: string; output?: string; nan?: number; inf?: number; count?: number }[];
-  first?: { line?: number; operation?: string; detail?: string }[];
-  [key: string]: unknown;
+  outputs: { output: string; nan: number; infinite: number; of: number }[];
+  /** The operations that first made it, where the request asked for a diagnosis. */
+  origin?: { line: number | null; role: Role; operation: string; message: string }[];
+  hint?: string;
 }
 
 export interface CallResult {
@@ -57,6 +57,8 @@ export interface CallResult {
   program?: string;
   cache?: CacheState;
   device?: string;
+  /** On a miss: the parts of the program's key that were new. */
+  missed?: string[];
   nonfinite?: NonFinite;
 }
 
@@ -94,11 +96,10 @@ export interface Device {
 }
 
 export interface ArrayInfo {
-  id: string;
+  array: string;
   dtype?: string;
   shape?: number[];
   layout?: string;
-  nnz?: number;
   nse?: number;
 }
 
@@ -150,11 +151,23 @@ async function problemOf(response: Response): Promise<Problem> {
   }
 }
 
+/** The bearer key of a server that wants one; kept as long as this tab lives. */
+export const key = {
+  get: () => sessionStorage.getItem('gradserve-key') ?? '',
+  set: (value: string) => sessionStorage.setItem('gradserve-key', value),
+};
+
+function authorised(init: RequestInit): RequestInit {
+  const held = key.get();
+  if (!held) return init;
+  return { ...init, headers: { ...init.headers, Authorization: `Bearer ${held}` } };
+}
+
 async function request<T>(path: string, init: RequestInit = {}): Promise<Answer<T>> {
   const started = performance.now();
   let response: Response;
   try {
-    response = await fetch(path, init);
+    response = await fetch(path, authorised(init));
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new ProblemError({
@@ -188,7 +201,7 @@ export const api = {
   devices: () => get<{ data: Device[] }>('/v1/devices'),
   openapi: () => get<OpenApi>('/openapi.json'),
   describe: (source: string, signal?: AbortSignal) =>
-    post<FunctionInfo>('/v1/functions', { function: source }, signal),
+    post<FunctionInfo>('/v1/functions', { source }, signal),
   abstractEval: (body: Json, signal?: AbortSignal) =>
     post<AbstractResult>('/v1/abstract_eval', body, signal),
   call: (verb: string, body: Json, signal?: AbortSignal) =>

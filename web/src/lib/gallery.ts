@@ -170,7 +170,8 @@ const pendulum: Example = {
     _, path = jax.lax.scan(step, (angle, 0.0), None, length=240)
     return path`,
     verb: 'jvp',
-    direction: '[1, 0]',
+    wrt: ['angle'],
+    direction: '1',
   },
   args: { angle: 2.5, damping: 0.1 },
 };

@@ -11,7 +11,7 @@ export interface Reference {
   dtype: string;
   shape: number[];
   layout: string;
-  nnz?: number;
+  nse?: number;
 }
 
 export interface Input {
@@ -104,16 +104,16 @@ export function wireOf(input: Input): Json | undefined {
 /** Keep what the user typed for parameters that still exist; add the new, drop the gone. */
 export function reconcile(
   inputs: readonly Input[],
-  parameters: readonly { name: string; has_default?: boolean }[],
+  parameters: readonly { name: string; default?: boolean }[],
 ): Input[] {
   const known = new Map(inputs.map((input) => [input.name, input]));
   // A renamed parameter keeps its value: same position, same count, and both names new.
   const names = new Set(parameters.map((parameter) => parameter.name));
-  return parameters.map(({ name, has_default }, i) => {
+  return parameters.map(({ name, default: optional }, i) => {
     const kept = known.get(name);
     if (kept) return kept;
     const before = inputs[i];
     const renamed = before && inputs.length === parameters.length && !names.has(before.name);
-    return renamed ? { ...before, name } : emptyInput(name, has_default ?? false);
+    return renamed ? { ...before, name } : emptyInput(name, optional ?? false);
   });
 }

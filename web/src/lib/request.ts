@@ -36,10 +36,20 @@ export const DEFAULTS: Settings = {
   extra: '',
 };
 
-/** Verbs that take `wrt`. */
+/** Verbs that take `wrt`; by default the first parameter. */
 export const TAKES_WRT = new Set([
-  'grad', 'value_and_grad', 'jacobian', 'hessian', 'hvp', 'check_grads',
+  'grad', 'value_and_grad', 'jacobian', 'hessian', 'jvp', 'vjp', 'hvp', 'check_grads',
 ]);
+
+/** Verbs whose default `wrt` is every parameter, as in JAX. */
+const TAKES_ALL = new Set(['jvp', 'vjp']);
+
+/** The parameters that a verb differentiates, given or by default. */
+export function differentiated(settings: Settings, names: readonly string[]): string[] {
+  if (!TAKES_WRT.has(settings.verb)) return [];
+  if (settings.wrt.length) return settings.wrt;
+  return TAKES_ALL.has(settings.verb) ? [...names] : names.slice(0, 1);
+}
 
 /** The member that holds a direction, for verbs that push or pull one. */
 export const DIRECTION: Record<string, string> = {
@@ -74,14 +84,20 @@ export function filled(shape: readonly number[], value: number): Json {
   return first === undefined ? value : Array.from({ length: first }, () => filled(rest, value));
 }
 
+/** A value, or the shape of an uploaded array: both say what a direction must look like. */
+function shapeless(input: Input): Json {
+  const { reference } = input;
+  if (input.kind === 'reference' && reference) return { dtype: reference.dtype, shape: reference.shape };
+  return wireOf(input) ?? 0;
+}
+
 function directionOf(settings: Settings, inputs: readonly Input[], output: Json | null): Json {
   if (settings.direction.trim()) return JSON.parse(settings.direction) as Json;
   if (settings.verb === 'vjp') return output === null ? 1 : onesLike(output);
-  const values = inputs.map((input) => wireOf(input) ?? 0);
-  if (settings.verb === 'jvp') return values.map(onesLike);
-  const first = settings.wrt[0];
-  const at = first ? inputs.findIndex((input) => input.name === first) : 0;
-  return onesLike(values[Math.max(at, 0)] ?? 0);
+  const names = differentiated(settings, inputs.map((input) => input.name));
+  const chosen = inputs.filter((input) => names.includes(input.name));
+  const directions = chosen.map((input) => onesLike(shapeless(input)));
+  return directions.length === 1 ? (directions[0] as Json) : directions;
 }
 
 /** The body of `POST /v1/{verb}`: members at their defaults are left out. */
@@ -107,23 +123,4 @@ export function bodyOf(
   if (settings.diagnose && verb !== 'check_grads') body.diagnose = true;
   if (settings.extra.trim()) Object.assign(body, JSON.parse(settings.extra) as Body);
   return body;
-}
-
-/** Which parts of a request differ from an earlier one, in the words of the cache key. */
-export function changed(before: Body | null, now: Body): string[] {
-  if (!before) return [];
-  const shape = (value: Json): Json =>
-    Array.isArray(value)
-      ? [value.length, value.length ? shape(value[0] as Json) : 0]
-      : typeof value === 'object' && value !== null
-        ? Object.fromEntries(Object.entries(value).map(([k, part]) => [k, shape(part)]))
-        : 0;
-  const view = (body: Body): Record<string, Json> => ({ ...body, args: shape(body.args ?? null) });
-  const [a, b] = [view(before), view(now)];
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  const names: Record<string, string> = { function: 'source', args: 'shapes', diagnose: '' };
-  return [...keys]
-    .filter((key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]))
-    .map((key) => names[key] ?? key)
-    .filter(Boolean);
 }

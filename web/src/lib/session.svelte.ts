@@ -4,11 +4,11 @@
 import {
   api, toProblem,
   type Answer, type CallResult, type Device, type FunctionInfo, type LanguageName,
-  type LineShape, type Problem, type ProgramInfo,
+  type LineShape, type OpenApi, type Problem, type ProgramInfo,
 } from './api';
 import type { Example } from './gallery';
 import { inputOf, reconcile, wireOf, type Input } from './inputs';
-import { bodyOf, changed, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
+import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
 import { pack, unpack } from './share';
 import { type Json } from './wire';
 
@@ -26,7 +26,6 @@ export interface Run {
   verb: string;
   body: Body;
   answer: Answer<CallResult>;
-  missed: string[];
   source: string;
 }
 
@@ -53,7 +52,8 @@ export class Session {
 
   names = $state.raw<LanguageName[]>([]);
   devices = $state.raw<Device[]>([]);
-  verbs = $state.raw<Set<string>>(new Set([...FIRST_VERBS, 'check_grads']));
+  verbs = $state.raw<ReadonlySet<string>>(new Set([...FIRST_VERBS, 'check_grads']));
+  #fields = $state.raw<ReadonlyMap<string, ReadonlySet<string>>>(new Map());
 
   /** The source line under the pointer or cursor, wherever that is. */
   line = $state<number | null>(null);
@@ -62,7 +62,6 @@ export class Session {
   #call: AbortController | null = null;
   #editTimer = 0;
   #liveTimer = 0;
-  #compiled: Record<string, Body> = {};
 
   /** The body that pressing Run would send; null while an input is not readable. */
   readonly body = $derived.by<Body | null>(() => {
@@ -87,8 +86,16 @@ export class Session {
     await Promise.all([
       quiet(api.language().then(({ body }) => void (this.names = body.data))),
       quiet(api.devices().then(({ body }) => void (this.devices = body.data))),
-      quiet(api.openapi().then(({ body }) => void (this.verbs = verbsOf(body.paths)))),
+      quiet(api.openapi().then(({ body }) => {
+        this.verbs = verbsOf(body);
+        this.#fields = new Map([...this.verbs].map((verb) => [verb, fieldsOf(body, verb)]));
+      })),
     ]);
+  }
+
+  /** Whether the server's document says that a verb takes a field. */
+  takes(verb: string, field: string): boolean {
+    return this.#fields.get(verb)?.has(field) ?? false;
   }
 
   /** Put an example on the page. It is traced, not run. */
@@ -186,10 +193,7 @@ export class Session {
     if (!live) this.running = true;
     try {
       const answer = await api.call(verb, body, abort.signal);
-      const before = this.#compiled[source] ?? this.run?.body ?? null;
-      const missed = answer.body.cache === 'compiled' ? changed(before, body) : [];
-      this.run = { verb, body, answer, missed, source };
-      this.#compiled[source] = body;
+      this.run = { verb, body, answer, source };
       this.runProblem = null;
       if (answer.body.program && answer.body.program !== this.program?.program) {
         await this.#describeProgram(body, answer.body.program, abort.signal);
@@ -291,12 +295,21 @@ function safeWire(input: Input): Json | undefined {
 /** Nouns of the API that also take a POST under /v1. */
 const NOUNS = new Set(['functions', 'arrays', 'programs', 'runs', 'models', 'sessions']);
 
-function verbsOf(paths: Record<string, Record<string, unknown>>): Set<string> {
-  const verbs = Object.entries(paths).flatMap(([path, operations]) => {
+function verbsOf(document: OpenApi): Set<string> {
+  const verbs = Object.entries(document.paths).flatMap(([path, operations]) => {
     const name = /^\/v1\/([a-z_]+)$/.exec(path)?.[1];
     return name && 'post' in operations && !NOUNS.has(name) ? [name] : [];
   });
   return new Set(verbs.length ? verbs : FIRST_VERBS);
+}
+
+/** Names of the fields in a verb's body. */
+function fieldsOf(document: OpenApi, verb: string): Set<string> {
+  const body = document.paths[`/v1/${verb}`]?.post as
+    | { requestBody?: { content?: Record<string, { schema?: { properties?: object } }> } }
+    | undefined;
+  const schema = body?.requestBody?.content?.['application/json']?.schema;
+  return new Set(Object.keys(schema?.properties ?? {}));
 }
 
 export const session = new Session();
