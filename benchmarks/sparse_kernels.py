@@ -94,7 +94,7 @@ def main(most: int) -> None:
     print(f"{'matrix':10}{'rows':>9}{'nnz':>10}{'type':>9}{'k':>4}  ratio to SciPy (our ms)")
     rng = np.random.default_rng(0)
     for make in (uniform, banded, power_law):
-        for n in (10**4, 10**5):
+        for n in (10**3, 10**4, 10**5, 10**6):
             if n > most:
                 continue
             matrix = make(n, rng)

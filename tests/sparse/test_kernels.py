@@ -150,11 +150,11 @@ def test_vmap_over_patterns(kernels):
 
 @pytest.mark.parametrize("k", [None, 24])
 def test_large_enough_for_threads(kernels, k):
-    shape = (3000, 400)
+    shape = (40000, 400)
     (values, ix, ptr), dense = sample(shape, 0.2)
     rng = np.random.default_rng(7)
     tail = () if k is None else (k,)
-    X, W = rng.standard_normal((400, *tail)), rng.standard_normal((3000, *tail))
+    X, W = rng.standard_normal((400, *tail)), rng.standard_normal((40000, *tail))
     np.testing.assert_allclose(jax.jit(mm, static_argnums=4)(values, ix, ptr, X, shape), dense @ X)
     got = jax.jit(tmm, static_argnums=4)(values, ix, ptr, W, shape)
     np.testing.assert_allclose(got, dense.T @ W, atol=1e-11)

@@ -86,8 +86,9 @@ INLINE void mm_rows(const T* a, const int32_t* ix, const int32_t* ptr, const T* 
 
 // Columns j0 ... j1 of rows r0 ... r1, added into Y, whose rows hold k columns.
 template <class T>
-INLINE void tmm_rows(const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y, int64_t r0,
-                     int64_t r1, int64_t k, int64_t j0, int64_t j1) {
+INLINE void tmm_rows(const T* __restrict a, const int32_t* __restrict ix,
+                     const int32_t* __restrict ptr, const T* __restrict X, T* __restrict Y,
+                     int64_t r0, int64_t r1, int64_t k, int64_t j0, int64_t j1) {
   for (int64_t i = r0; i < r1; ++i) {
     const int32_t end = ptr[i + 1];
     if (k == 1) {
@@ -98,7 +99,11 @@ INLINE void tmm_rows(const T* a, const int32_t* ix, const int32_t* ptr, const T*
       for (int32_t p = ptr[i]; p < end; ++p) {
         const T v = a[p];
         T* y = Y + int64_t{ix[p]} * k;
-        for (int64_t j = j0; j < j1; ++j) y[j] += v * x[j];
+        constexpr int kSmall = 32 / sizeof(T);
+        int64_t j = j0;
+        for (; j + kSmall <= j1; j += kSmall)
+          for (int l = 0; l < kSmall; ++l) y[j + l] += v * x[j + l];
+        for (; j < j1; ++j) y[j] += v * x[j];
       }
     }
   }
@@ -154,7 +159,7 @@ INSTANCE(c128)
 
 namespace {
 
-constexpr int64_t kWorkPerThread = 60000;  // multiply-adds below which a thread does not pay
+constexpr int64_t kWorkPerThread = 2000000;  // multiply-adds: on a busy machine less does not pay
 
 // Runs f(0) ... f(blocks - 1), each once. The caller waits for claimed blocks only, never for a
 // helper to start, so a full or nested pool cannot deadlock; the state outlives the call.
