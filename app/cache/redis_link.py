@@ -51,11 +51,13 @@ class RedisLink:
         self._log = logging.get("cache")
 
     @asynccontextmanager
-    async def guard(self) -> AsyncIterator[Redis]:
-        """The client, for one operation; whatever fails in it is ``Unavailable`` to the caller."""
+    async def guard(self) -> AsyncIterator[Any]:  # Any: redis hedges between str and bytes
+        """The client for one operation; what fails within is ``Unavailable`` to the caller."""
         self.breaker.check()
         async with self._slots:
             self.breaker.check()
+            task = asyncio.current_task()
+            cancelled = task.cancelling() if task else 0
             try:
                 async with asyncio.timeout(OPERATION_S):
                     yield self.client
@@ -66,6 +68,9 @@ class RedisLink:
                 # It answers, but not this: out of memory, read-only, a key of another type.
                 self._log.warning("store refused an operation", store="redis", reason=str(error))
                 raise self.breaker.unavailable() from error
+            if task and task.cancelling() > cancelled:
+                # redis-py 8.1 now and then swallows the cancellation of the task it runs in.
+                raise asyncio.CancelledError
 
     async def script(self, text: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """The answer of a Lua script, loaded where Redis does not know it yet."""

@@ -50,6 +50,8 @@ PUT = (
 -- ARGV: ns, key, head, size, gen, chunks, ttl ms or 0, limit, only absent, lease holder
 local ns, key, head, size, gen, count = unpack(ARGV, 1, 6)
 local ttl, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
+-- First, because Redis refuses a script for want of memory only at its first write, if that grows.
+redis.call('SADD', KEYS[2], ns)
 sweep(64)
 if ARGV[10] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[10] then return 0 end
 if ARGV[9] == '1' and redis.call('EXISTS', P .. 'v:' .. key) == 1 then return 0 end
@@ -58,7 +60,6 @@ redis.call('SET', P .. 'v:' .. key, head)
 redis.call('HSET', P .. 'meta', key, size .. ' ' .. gen .. ' ' .. count)
 redis.call('ZADD', P .. 'lru', now, key)
 redis.call('ZADD', P .. 'names', 0, key)
-redis.call('SADD', KEYS[2], ns)
 if ttl > 0 then
   expire(key, ttl)
 else

@@ -6,6 +6,7 @@ itself within its own limit. Should Redis evict all the same, what it evicts is 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -58,8 +59,10 @@ class RedisStore(WaitingStore):
             pipeline = client.pipeline(transaction=False)
             pipeline.get(f"{prefix}v:{key}")
             pipeline.zadd(f"{prefix}lru", {key: time.time_ns() // 1000}, xx=True, gt=True)
-            head, _ = await pipeline.execute()
-        return head
+            head, _ = await pipeline.execute(raise_on_error=False)
+            if isinstance(head, Exception):
+                raise head
+        return head  # whether its use could be noted (Redis may be full) does not matter
 
     async def _gather(self, ns: str, head: bytes) -> bytes | None:
         try:
@@ -76,7 +79,7 @@ class RedisStore(WaitingStore):
             if part is None:
                 return None
             parts.append(part)
-        value = b"".join(parts)
+        value = await asyncio.to_thread(b"".join, parts)
         return value if len(value) == length else None
 
     async def put(

@@ -110,6 +110,7 @@ class Lane:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"store-{name}")
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
+        self._closed = False
 
     async def run(self, work: Work[T]) -> T:
         """Do the work on the lane's thread; raises what ``sqlite3`` does, save for damage."""
@@ -139,7 +140,10 @@ class Lane:
             self._connection = None
 
     async def close(self) -> None:
-        """Finish the work at hand, close the connection, end the thread."""
+        """Finish the work at hand, close the connection, end the thread; once is enough."""
+        if self._closed:
+            return
+        self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
 

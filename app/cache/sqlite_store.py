@@ -109,7 +109,7 @@ class SqliteStore(WaitingStore):
             if part is None:
                 return None
             parts.append(part)
-        return b"".join(parts)
+        return await asyncio.to_thread(b"".join, parts)
 
     async def _settle(self) -> None:
         """Write down in one go what was read lately."""
