@@ -23,6 +23,8 @@ from app.core import logging
 from app.core.errors import Unavailable
 
 TICK = 0.05
+HOPELESS = 3
+"""Failures in a row after which a pool that has never been ready gives up."""
 BACKOFF = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before a start is tried again, after that many failures in a row."""
 
@@ -49,6 +51,7 @@ class Crew:
         self.counters: Counter[str] = Counter()
         self.sandbox: dict[str, bool] = {}
         self._zygote: Zygote | None = None
+        self._zygote_failures = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._newborn: dict[Link, Post | None] = {}
         self._arrivals: list[asyncio.Future[None]] = []
@@ -82,12 +85,16 @@ class Crew:
         try:
             async with asyncio.timeout(self.settings.start_s):
                 while not self.is_ready():
+                    if self._is_hopeless():
+                        raise TimeoutError
                     await self.arrival()
         except TimeoutError:
             await self.stop()
-            raise Unavailable(
-                f"the workers did not start within {self.settings.start_s:g} s; the log says why"
-            ) from None
+            raise Unavailable("the workers did not start; the log says why") from None
+
+    def _is_hopeless(self) -> bool:
+        failures = [self._zygote_failures, *(post.failures for post in self.everyone())]
+        return max(failures) >= HOPELESS
 
     async def stop(self) -> None:
         """End every process."""
@@ -121,28 +128,27 @@ class Crew:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_zygote(self) -> None:
-        failures = 0
         while not self._stopping:
-            await asyncio.sleep(BACKOFF[min(failures, len(BACKOFF) - 1)])
+            await asyncio.sleep(_backoff(self._zygote_failures))
             self._zygote = zygote = Zygote(self.settings, self._exited)
             try:
                 await zygote.start()
             except (ZygoteLost, TimeoutError, OSError) as error:
-                failures += 1
+                self._zygote_failures += 1
+                self._wake()
                 self._log.error("zygote did not start", error=repr(error))
                 await zygote.stop()
                 continue
-            failures = 0
+            self._zygote_failures = 0
             self._log.info("zygote ready", pid=zygote.pid, **zygote.report)
             for post in self.everyone():
                 self._fill(post)
             self._renew_spare()
             await zygote.lost.wait()
-            if not self._stopping:
-                self.counters["zygote_lost"] += 1
-                self._log.error("zygote lost", pid=zygote.pid)
-                for link in self.links():
-                    link.close(blame=False)
+            self.counters["zygotes_lost"] += 1
+            self._log.error("zygote lost", pid=zygote.pid)
+            for link in self.links():
+                link.close(blame=False)
             await zygote.stop()
 
     def _fill(self, post: Post) -> None:
@@ -160,8 +166,8 @@ class Crew:
     def _adopt(self, post: Post, link: Link) -> None:
         if not link.load:
             link.places = asyncio.Semaphore(self._window(post))
-        if post.device is not None and self.settings.platform != "cpu":
-            link.request(["adopt", post.device], [], self.settings.start_s, "start")
+        if self.settings.platform != "cpu":
+            link.request(["adopt", self._seen_by(post)], [], self.settings.start_s, "start")
 
     def _renew_spare(self) -> None:
         if self.settings.spare and self.spare is None and not self._stopping:
@@ -170,7 +176,7 @@ class Crew:
     async def _hire(self, post: Post | None) -> None:
         """Fork one worker for a post, or for the spare's place."""
         if post is not None:
-            await asyncio.sleep(BACKOFF[min(post.failures, len(BACKOFF) - 1)])
+            await asyncio.sleep(_backoff(post.failures))
         if (self.spare if post is None else post.link) is not None:
             return
         if self._zygote is None or self._zygote.lost.is_set():
@@ -185,7 +191,7 @@ class Crew:
         self.counters["started"] += 1
         self._log.debug("worker forked", pid=link.pid, post=post.name if post else "spare")
 
-    def _seen_by(self, post: Post) -> int | None:
+    def _seen_by(self, post: Post) -> int:
         # A compile worker of a GPU shares the first one: what it compiles fits them all.
         return post.device if post.device is not None else 0
 
@@ -282,3 +288,7 @@ class Crew:
             else:
                 link.flush()
         self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+
+
+def _backoff(failures: int) -> float:
+    return BACKOFF[min(failures, len(BACKOFF) - 1)]

@@ -109,8 +109,9 @@ class Zygote:
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
         if self._control is None:
             raise ZygoteLost("the zygote is not running")
+        packed: bytes = msgpack.packb(message)  # pyright: ignore[reportAssignmentType]
         try:
-            socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
+            socket.send_fds(self._control, [packed], descriptors or [])
         except OSError as error:
             raise ZygoteLost(str(error)) from error
 

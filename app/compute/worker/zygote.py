@@ -101,7 +101,8 @@ class Zygote:
             self._send({"exited": pid, "code": os.waitstatus_to_exitcode(status)})
 
     def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
-        socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
+        packed: bytes = msgpack.packb(message)  # pyright: ignore[reportAssignmentType]
+        socket.send_fds(self._control, [packed], descriptors or [])
 
 
 def _build(path: str, limits: Mapping[str, Any]) -> Any:
