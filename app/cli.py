@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from app import __version__
 from app.core.settings import Settings
@@ -54,7 +53,19 @@ def serve(
         raise typer.BadParameter(
             f"binding {settings.host} needs a key: set GRADSERVE_API_KEYS, or say --insecure"
         )
-    Server(settings).run()
+    uvicorn.run(
+        "app.routes.application:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.processes,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=int(settings.drain_s) + 5,
+    )
 
 
 def _settings(given: dict[str, Any]) -> Settings:
@@ -65,46 +76,6 @@ def _settings(given: dict[str, Any]) -> Settings:
         return Settings()
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-class Server:
-    """uvicorn, told to drain before it closes."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-
-    def run(self) -> None:
-        """Serve until SIGTERM or SIGINT."""
-        config = uvicorn.Config(
-            "app.routes.application:create_app",
-            factory=True,
-            host=self.settings.host,
-            port=self.settings.port,
-            workers=self.settings.processes,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            lifespan="on",
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=int(self.settings.drain_s) + 5,
-        )
-        server = _DrainingServer(config)
-        if config.workers > 1:
-            Multiprocess(config, target=server.run, sockets=[config.bind_socket()]).run()
-        else:
-            server.run()
-
-
-class _DrainingServer(uvicorn.Server):
-    """Refuses new calls from the first signal on, while those running finish."""
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        application = getattr(self.config, "loaded_app", None)
-        while application is not None and not hasattr(application, "drain"):
-            application = getattr(application, "app", None)
-        if application is not None:
-            application.drain()
-        super().handle_exit(sig, frame)
 
 
 def main() -> None:

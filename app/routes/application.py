@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
 from fastapi import FastAPI
@@ -46,10 +49,6 @@ class Application:
         else:
             await self._web(scope, receive, send)
 
-    def drain(self) -> None:
-        """From now on refuse new calls with 503; those running go on."""
-        self._web.state.draining = True
-
     def _refusal(self, scope: Scope) -> ProblemError | None:
         path: str = scope["path"]
         if self._keys and path not in _OPEN and not path.startswith(_OPEN_PREFIXES):
@@ -82,8 +81,9 @@ class Application:
 
 def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(web: FastAPI) -> AsyncIterator[None]:
         await services.start()
+        _drain_on_signal(web)
         yield
         await services.stop()
 
@@ -104,6 +104,21 @@ def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
     _describe(web)
     pages.install(web)
     return web
+
+
+def _drain_on_signal(web: FastAPI) -> None:
+    """Refuse new calls from the first signal on; the server's own handler then closes it."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGTERM, signal.SIGINT):
+        closing = signal.getsignal(number)
+
+        def drain(received: int, frame: FrameType | None, closing: Any = closing) -> None:
+            web.state.draining = True
+            if callable(closing):
+                closing(received, frame)
+
+        signal.signal(number, drain)
 
 
 def _describe(web: FastAPI) -> None:

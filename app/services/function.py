@@ -9,6 +9,7 @@ import msgpack
 
 from app.cache.store import Store
 from app.compute.pool.protocol import Pool
+from app.core.codec.documents import dump
 from app.core.errors import InvalidArgument, NotFound, TooLarge
 from app.core.ids import content_id, is_id
 from app.services.memory import Memory
@@ -42,7 +43,7 @@ class FunctionService:
     async def register(self, source: Source) -> tuple[dict[str, Any], bool]:
         """Check and keep a function; its description, and whether it is new here."""
         described = await self.describe(source)
-        packed = msgpack.packb([source.text, source.entry])
+        packed = dump([source.text, source.entry], "msgpack")
         created = await self._store.put_if_absent(NAMESPACE, source.id(), packed)
         return described, created
 

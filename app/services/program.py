@@ -17,6 +17,7 @@ from app.compute.image import ProgramImage
 from app.compute.pool.protocol import Pool
 from app.compute.spec import ProgramSpec
 from app.core import logging
+from app.core.codec.documents import dump
 from app.core.errors import NotFound, Unavailable
 from app.core.ids import DIGITS, is_id
 from app.services.memory import Memory
@@ -138,7 +139,7 @@ class ProgramService:
             return
         self._keep_spec(name, image.spec)
         try:
-            await self._store.put_if_absent(NAMESPACE, name, msgpack.packb(image.spec.to_wire()))
+            await self._store.put_if_absent(NAMESPACE, name, dump(image.spec.to_wire(), "msgpack"))
         except Unavailable:
             self._log.info("program id is known to this process alone", program=name)
 

@@ -28,7 +28,7 @@ from app.core.codec.numbers import (
     said,
 )
 from app.core.errors import TooLarge
-from app.core.values import DTYPES, LAYOUTS, Aval, SparseValue, Structure
+from app.core.values import DTYPES, LAYOUTS, Aval, Leaf, SparseValue, Structure
 
 RANK_LIMIT = 32
 
@@ -230,7 +230,7 @@ class Decoder:
             refuse(path, f"{len(flat)} numbers do not fill the shape {list(shape)}: {wanted} do")
         return numbers(flat, dtype, path).reshape(shape)
 
-    def _sparse(self, document: dict[str, Any], path: Path) -> SparseValue | Aval:
+    def _sparse(self, document: dict[str, Any], path: Path) -> Leaf | Aval:
         layout = document["layout"]
         if type(layout) is not str or layout not in LAYOUTS:
             refuse((*path, "layout"), f"No layout {str(layout)[:40]!r}", "One of " + str(LAYOUTS))

@@ -65,7 +65,7 @@ class Encoder:
         finite = np.isfinite(wide)
         if finite.all():
             return wide
-        flat = wide.ravel().tolist()
+        flat: list[Any] = wide.ravel().tolist()
         for place in np.flatnonzero(~finite.ravel()).tolist():
             flat[place] = _special(flat[place])
         return _fold(flat, wide.shape)
