@@ -6,7 +6,7 @@ Works on trees and names; the trees may hold abstract values or tracers alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import InvalidArgument
@@ -48,6 +48,19 @@ class Signature:
         shifted = bool(static)
         rest = None if shifted or not variadic else variadic[0]
         return cls(names, required, positional, rest, keywords, shifted)
+
+    def after(self, leading: int) -> Signature:
+        """Without the first ``leading`` parameters, which the verb gives itself."""
+        if not leading:
+            return self
+        if len(self.names) < leading and self.variadic is None:
+            raise InvalidArgument(
+                f"the function takes {listed(self.names)}: too few for this verb",
+                pointer="/function",
+                hint="the right side of an ode is f(t, y), or f(t, y, p) with parameters",
+            )
+        names = self.names[leading:]
+        return replace(self, names=names, required=self.required & frozenset(names))
 
 
 VARIADIC = ("var_positional",)
@@ -133,7 +146,9 @@ def resolve_wrt(wrt: Any, arguments: Arguments) -> Wrt:
     """Read ``wrt``: a position, a name or a list of either; the first argument by default."""
     if wrt is None:
         if not arguments.names:
-            raise InvalidArgument("the function has no argument to differentiate in", pointer="/wrt")
+            raise InvalidArgument(
+                "the function has no argument to differentiate in", pointer="/wrt"
+            )
         return Wrt((0,), single=True, given=False)
     if not isinstance(wrt, (list, tuple)):
         return Wrt((_position(wrt, arguments, "/wrt"),), single=True)

@@ -48,7 +48,8 @@ class Call:
     """One evaluation point and everything a verb may ask about it.
 
     ``directions`` maps a group (tangents, cotangents, vectors) to one tree per target, each with
-    a leading axis when ``batch``.
+    a leading axis when ``batch``; and any group of the verb's own to its tree.
+    ``function`` is what was staged, for other shapes; ``companion`` another of the same source.
     """
 
     staged: Staged
@@ -56,6 +57,8 @@ class Call:
     wrt: Wrt
     options: Mapping[str, Any]
     directions: Mapping[str, Tree]
+    function: Callable[..., Any]
+    companion: Callable[[str], Callable[..., Any]]
 
     @property
     def args(self) -> tuple[Tree, ...]:

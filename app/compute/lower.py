@@ -14,6 +14,7 @@ from app.compute.precision import precision
 from app.compute.refusals import refusing
 from app.compute.spec import ProgramSpec
 from app.compute.trace import Traced
+from app.compute.verbs.table import VERBS
 from app.core.errors import LimitExceeded
 
 CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
@@ -25,7 +26,8 @@ class Lowered:
     """A program as StableHLO. ``meta`` is what the cache keeps beside the executable.
 
     meta: out (structure), out_avals, kept (input leaves taken, in order), cost (flops, bytes,
-    peak_memory once compiled), serialisable, platform, identity, equations.
+    peak_memory once compiled), serialisable, platform, identity, equations; and what the verb
+    tells of all its programs.
     """
 
     l2: str
@@ -52,6 +54,7 @@ def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
         "platform": here["platform"],
         "identity": here,
         "equations": traced.equations,
+        **VERBS[spec.verb].meta,
     }
     avals = tuple(traced.closed.in_avals[place] for place in kept)
     return Lowered(program_key(text), meta, stage, spec.dtype, avals)

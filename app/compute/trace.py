@@ -86,6 +86,8 @@ class Program:
     axes: Axes | None
     staged: Staged
     options: Mapping[str, Any]
+    function: Callable[..., Any]
+    companion: Callable[[str], Callable[..., Any]]
 
     @classmethod
     def of(cls, spec: ProgramSpec) -> Program:
@@ -97,34 +99,58 @@ class Program:
         _check_options(options, verb, spec.inputs)
         parsed = parse(spec.source, spec.entry)
         static = options.get("static", {})
-        signature = Signature.of(parsed.parameters, static)
+        whole = Signature.of(parsed.parameters, static)
+        signature = whole.after(verb.leading)
         shapes = [abstract(aval) for aval in spec.avals]
         arguments = arrange(unflatten(spec.inputs.get("args", []), shapes), signature)
         axes = Axes.of(options["vmap"], arguments) if "vmap" in options else None
         example = axes.example(arguments.trees) if axes else arguments.trees
-        function = caller(parsed.bind(static), arguments, signature)
-        staged = Staged.of(function, example)
+        lead = whole.names[: verb.leading]
+        function = caller(parsed.bind(static), arguments, signature, lead)
+        scalar = jax.ShapeDtypeStruct((), jax.dtypes.canonicalize_dtype(spec.dtype))
+        staged = Staged.of(function, [scalar] * len(lead) + list(example))
         wrt = _wrt(options.get("wrt"), arguments, verb)
-        return cls(verb, spec.inputs, arguments, signature, wrt, axes, staged, options)
+
+        def companion(entry: str) -> Callable[..., Any]:
+            return parse(spec.source, entry).bind()
+
+        return cls(
+            verb, spec.inputs, arguments, signature, wrt, axes, staged, options, function, companion
+        )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The verb's result, mapped over examples where asked."""
         given = arrange(unflatten(self.inputs.get("args", []), leaves), self.signature)
         points, treedef = jax.tree.flatten(list(given.trees))
         aligned = self._aligned(leaves)
+        own = {name: unflatten(self.inputs[name], leaves) for name in self._own_groups()}
 
-        def example(points: list[Any], directions: list[Any]) -> Any:
+        def example(points: list[Any], directions: list[Any], own: dict[str, Any]) -> Any:
             trees = jax.tree.unflatten(treedef, points)
             group = {} if aligned is None else {self.verb.direction: aligned.rebuild(directions)}
-            arguments = self.arguments.with_trees(trees)
-            call = Call(self.staged, arguments, self.wrt, self.options, group)
-            return results.arrays(self.verb.compute(call))
+            return results.arrays(self.verb.compute(self._call(trees, {**group, **own})))
 
         directions = [] if aligned is None else aligned.leaves
         if self.axes is None:
-            return example(points, directions)
-        in_axes = (list(self.axes.leaves), [] if aligned is None else aligned.axes)
-        return jax.vmap(example, in_axes, self.axes.out)(points, directions)
+            return example(points, directions, own)
+        own_axes = {name: self.verb.groups[name] for name in own}
+        in_axes = (list(self.axes.leaves), [] if aligned is None else aligned.axes, own_axes)
+        return jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
+
+    def _call(self, trees: Sequence[Any], groups: Mapping[str | None, Any]) -> Call:
+        arguments = self.arguments.with_trees(trees)
+        return Call(
+            self.staged,
+            arguments,
+            self.wrt,
+            self.options,
+            {str(name): tree for name, tree in groups.items()},
+            self.function,
+            self.companion,
+        )
+
+    def _own_groups(self) -> list[str]:
+        return [name for name in self.verb.groups if self.inputs.get(name) is not None]
 
     def _aligned(self, leaves: Sequence[Any]) -> Aligned | None:
         group = self.verb.direction
@@ -192,7 +218,7 @@ def _check_options(options: Mapping[str, Any], verb: Verb, inputs: Mapping[str, 
     if verb.direction is not None and inputs.get(verb.direction) is None:
         raise InvalidArgument(f"{verb.name} needs {verb.direction}", pointer=f"/{verb.direction}")
     for group in inputs:
-        if group not in ("args", verb.direction):
+        if group not in ("args", verb.direction, *verb.groups):
             raise InvalidArgument(f"{verb.name} takes no {group}", pointer=f"/{group}")
     for name in ("holomorphic", "batch"):
         if not isinstance(options.get(name, False), bool):
@@ -202,9 +228,16 @@ def _check_options(options: Mapping[str, Any], verb: Verb, inputs: Mapping[str, 
 
 
 def caller(
-    bound: Callable[..., Any], arguments: Arguments, signature: Signature
+    bound: Callable[..., Any],
+    arguments: Arguments,
+    signature: Signature,
+    lead: Sequence[str] = (),
 ) -> Callable[..., Any]:
-    """Call ``bound`` with one tree per argument, by name where positions would not line up."""
+    """Call ``bound`` with one tree per argument, by name where positions would not line up.
+
+    ``lead`` names the parameters that the verb gives itself, before the arguments.
+    """
     if not (arguments.by_name or signature.shifted):
         return lambda *trees: bound(*trees)
-    return lambda *trees: bound(**dict(zip(arguments.names, trees, strict=True)))
+    names = (*lead, *arguments.names)
+    return lambda *trees: bound(**dict(zip(names, trees, strict=True)))

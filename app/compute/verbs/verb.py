@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.compute.call import Call
@@ -15,9 +15,15 @@ class Verb:
 
     ``compute`` runs inside the trace: it takes a ``Call`` and returns a tree of arrays.
     ``direction`` is the group of inputs it needs beside ``args``; ``options`` its own fields.
+    ``leading`` parameters of the function are scalars that the verb gives itself, before ``args``
+    (ode: the time). ``groups`` are further inputs, handed over as they are, with the axis that
+    ``vmap`` maps in each; ``meta`` is told of every program of the verb.
     """
 
     name: str
     compute: Callable[[Call], Any]
     direction: str | None = None
     options: frozenset[str] = frozenset()
+    leading: int = 0
+    groups: Mapping[str, int | None] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
