@@ -48,7 +48,7 @@ def pack(
             [CODES[array.dtype], offset, array.shape]
             for array, offset in zip(arrays, offsets, strict=True)
         ]
-    header = msgpack.packb([*message, places])
+    header: bytes = msgpack.packb([*message, places])  # pyright: ignore[reportAssignmentType]
     width = len(header)
     parts = [b"", header, PADS[width % 8]]
     length = width + len(parts[2])

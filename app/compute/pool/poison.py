@@ -1,4 +1,4 @@
-"""Which programs have killed workers lately: after enough deaths one is refused for a while."""
+"""Which programs kill workers: after enough deaths without a success one is refused for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REMEMBERED = 1024
 
 
 class Poison:
-    """Deaths by program key, each forgotten after ``seconds``."""
+    """Deaths by program key, forgotten after a success or ``seconds``."""
 
     def __init__(self, deaths: int, seconds: float) -> None:
         self._limit = deaths
@@ -23,6 +23,11 @@ class Poison:
         self._deaths[key] = (count + 1, time.monotonic())
         while len(self._deaths) > REMEMBERED:
             del self._deaths[next(iter(self._deaths))]
+
+    def clear(self, key: str) -> None:
+        """It ran: what killed the worker before was not the program."""
+        if self._deaths:
+            self._deaths.pop(key, None)
 
     def admit(self, key: str) -> None:
         """Raise ``WorkerLost`` for a program that has killed too many workers."""

@@ -97,6 +97,7 @@ class Runner:
             dispatch.leave(link)
         if status != "ok":
             self._raise_failed(link, key, ahead, status, payload)
+        dispatch.poison.clear(key)
         ended = time.monotonic()
         dispatch.run_s += 0.05 * (payload - dispatch.run_s)
         load = request.started - ahead[0].started if ahead else 0.0
