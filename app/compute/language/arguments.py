@@ -1,0 +1,273 @@
+"""What is checked about the arguments of a registered function before the host sees them.
+
+Most bounds follow from parameter names (``dtype``, ``unroll``, ``device``); the few functions that
+loop or build on the host while tracing have a rule of their own in ``RULES``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from jax import numpy as jnp
+
+from app.compute.language import guard
+from app.compute.language.values import Builtin, DType, Native
+from app.core.errors import LimitExceeded, RefusedSource
+
+if TYPE_CHECKING:
+    from app.compute.language.evaluator import Evaluator
+
+Arguments: TypeAlias = tuple[list[Any], dict[str, Any]]
+
+DENIED_KEYWORDS = frozenset(
+    "device backend sharding out_sharding out_shardings in_shardings spmd_axis_name "
+    "compiler_options mesh policy concrete".split()
+)
+IGNORED_KEYWORDS = frozenset("donate_argnums donate_argnames keep_unused inline".split())
+DTYPE_FUNCTIONS = frozenset(
+    "jnp.promote_types jnp.result_type jnp.can_cast jnp.issubdtype jnp.finfo jnp.iinfo "
+    "lax.dtype".split()
+)
+ELEMENT_TYPES = ("preferred_element_type",)
+DTYPE_HINT = 'write dtype=jnp.float32, or one of the names "float32", "int32", "bool" …'
+SHORT_TEXTS = {"signature": 200, "subscripts": 1_000, "impl": 40}
+
+
+def prepared(
+    run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+) -> Arguments:
+    """The arguments to call with, or a refusal."""
+    kwargs = _keywords(kwargs)
+    if not builtin.name.startswith(("jax.tree.", "jax.tree_util.")):
+        _check_operands(run, (*args, *kwargs.values()))
+    if builtin.name in DTYPE_FUNCTIONS:
+        for value in args:
+            if type(value) is str:
+                check_dtype(run, value)
+    args, kwargs = _by_parameter(run, builtin, args, kwargs)
+    rule = rule_of(builtin)
+    return rule(run, builtin, args, kwargs) if rule is not None else (args, kwargs)
+
+
+def _keywords(kwargs: dict[str, Any]) -> dict[str, Any]:
+    for name, value in kwargs.items():
+        if name in DENIED_KEYWORDS and value is not None:
+            raise RefusedSource(
+                f"the argument {name} is not allowed: it belongs to the request, not the function"
+            )
+    return {name: value for name, value in kwargs.items() if name not in IGNORED_KEYWORDS}
+
+
+def _check_operands(run: Evaluator, values: Iterable[Any]) -> None:
+    """Bound how many arrays and functions one call is given, however they are nested."""
+    count = 0
+    stack = [(value, 0) for value in values]
+    while stack:
+        value, depth = stack.pop()
+        kind = type(value)
+        if kind in (list, tuple, dict):
+            guard.checked_depth(run, depth)
+            guard.checked_length(run, len(value))
+            items = value.values() if kind is dict else value
+            stack.extend((item, depth + 1) for item in items)
+        elif kind not in (int, float, bool, str, complex):
+            count += 1
+            if count > run.limits.operands:
+                raise LimitExceeded(
+                    f"one operation is given more than {run.limits.operands} arrays or functions",
+                    hint="build one array with jax.vmap, jnp.tile or lax.scan instead",
+                )
+
+
+def _by_parameter(
+    run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+) -> Arguments:
+    given = list(args)
+    for position, name in watched_parameters(builtin).items():
+        if position < len(given):
+            given[position] = _checked(run, name, given[position])
+    named = {name: _checked(run, name, value) for name, value in kwargs.items()}
+    return given, named
+
+
+@cache
+def watched_parameters(builtin: Builtin) -> Mapping[int, str]:
+    """Positions of the parameters whose values are checked by name."""
+    try:
+        parameters = inspect.signature(builtin.function).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {
+        position: name
+        for position, name in enumerate(parameters)
+        if "dtype" in name or name in (*ELEMENT_TYPES, *SHORT_TEXTS, "unroll", "mode")
+    }
+
+
+def _checked(run: Evaluator, name: str, value: Any) -> Any:
+    if "dtype" in name or name in ELEMENT_TYPES:
+        return check_dtype(run, value)
+    if name == "unroll":
+        static = type(value) is int and 0 <= value <= run.limits.unroll
+        return value if static or value is False else run.limits.unroll
+    if name in SHORT_TEXTS and type(value) is str and len(value) > SHORT_TEXTS[name]:
+        raise LimitExceeded(f"{name} is longer than {SHORT_TEXTS[name]} characters")
+    if name == "mode" and type(value) is str and value == "promise_in_bounds":
+        raise RefusedSource(
+            'mode="promise_in_bounds" is not allowed', hint='write mode="clip" or mode="fill"'
+        )
+    return value
+
+
+def check_dtype(run: Evaluator, value: Any) -> Any:
+    """``value`` if it names an element type that sources may use."""
+    kind = type(value)
+    if value is None or kind is DType or guard.is_array(value):
+        return value
+    if kind is Native and value.python_type in guard.DTYPE_OF:
+        return value
+    if kind is str and value in run.registry.string_dtypes:
+        return value
+    shown = f'the type "{value[:20]}"' if kind is str else "this type"
+    raise RefusedSource(f"{shown} is not allowed", hint=DTYPE_HINT)
+
+
+def _small(limit: int | None = None) -> Callable[..., Arguments]:
+    """A rule for functions that work through a static size on the host."""
+
+    def rule(
+        run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+    ) -> Arguments:
+        largest = limit if limit is not None else run.limits.builder_size
+        for value in (*args, *kwargs.values()):
+            for item in value if type(value) in (list, tuple) else (value,):
+                if type(item) is int and abs(item) > largest:
+                    raise LimitExceeded(f"{builtin.name}: the static size {item} is over {largest}")
+        return args, kwargs
+
+    return rule
+
+
+def _einsum(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
+    if len(args) > 17:
+        raise LimitExceeded("jnp.einsum takes at most 16 operands here")
+    if len(args) > 6 or kwargs.get("optimize") not in (None, True, False, "auto", "greedy"):
+        kwargs = {**kwargs, "optimize": "auto"}
+    return args, kwargs
+
+
+def _multi_dot(
+    run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+) -> Arguments:
+    if args and type(args[0]) in (list, tuple) and len(args[0]) > 32:
+        raise LimitExceeded("jnp.linalg.multi_dot takes at most 32 matrices here")
+    return args, kwargs
+
+
+def _repeat(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
+    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
+    if type(repeats) in (list, tuple):
+        total = sum(abs(count) for count in repeats if type(count) is int)
+        if total > 1 << 20:
+            raise LimitExceeded("jnp.repeat: the listed repeats add up to more than 2**20")
+    return args, kwargs
+
+
+def _resize(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
+    if not args:
+        return args, kwargs
+    shape = args[1] if len(args) > 1 else kwargs.get("new_shape")
+    sizes = [size for size in (shape if type(shape) in (list, tuple) else (shape,))]
+    if all(type(size) is int for size in sizes):
+        old = math.prod(jnp.shape(run.leave(args[0])))
+        if math.prod(sizes) > run.limits.operands * max(old, 1):
+            raise LimitExceeded(
+                "jnp.resize: the array would be repeated too often", hint="jnp.tile"
+            )
+    return args, kwargs
+
+
+def _pad(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
+    mode = args[2] if len(args) > 2 else kwargs.get("mode", "constant")
+    if mode in ("constant", "edge", "empty"):
+        return args, kwargs
+    widths = args[1] if len(args) > 1 else kwargs.get("pad_width")
+    flat = [widths]
+    while flat:
+        width = flat.pop()
+        if type(width) in (list, tuple) and len(flat) < run.limits.rank * 4:
+            flat.extend(width[: run.limits.rank * 2])
+        elif type(width) is int and abs(width) > run.limits.builder_size:
+            raise LimitExceeded(
+                f"jnp.pad: a width of {width} with this mode is over {run.limits.builder_size}"
+            )
+    return args, kwargs
+
+
+def _host_math(
+    run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+) -> Arguments:
+    name = builtin.name.partition(".")[2]
+    if any(guard.is_array(value) for value in (*args, *kwargs.values())):
+        same = {"fabs": "abs", "prod": "prod", "pow": "power", "comb": None, "factorial": None}
+        other = same.get(name, name)
+        hint = f"write jnp.{other}" if other and hasattr(jnp, other) else None
+        if hint is None and name in ("erf", "erfc", "gamma", "lgamma", "factorial", "comb"):
+            hint = f"write jax.scipy.special.{'gammaln' if name == 'lgamma' else name}"
+        raise RefusedSource(f"math.{name} takes static numbers, not arrays", hint=hint)
+    if name in ("comb", "factorial"):
+        return _small(1_000)(run, builtin, args, kwargs)
+    return args, kwargs
+
+
+def _integer_seed(
+    run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]
+) -> Arguments:
+    """Numbers of a request are floating point, seeds and branch numbers are not: convert them."""
+    position = 1 if builtin.name == "jax.random.fold_in" else 0
+    args = list(args)
+    for index, value in enumerate(args):
+        if index == position and guard.is_array(value) and value.ndim == 0:
+            if jnp.issubdtype(value.dtype, jnp.floating):
+                args[index] = value.astype(int)
+    return args, kwargs
+
+
+RULES: Mapping[str, Callable[..., Arguments]] = {
+    "jnp.einsum": _einsum,
+    "jnp.linalg.multi_dot": _multi_dot,
+    "jnp.repeat": _repeat,
+    "jnp.resize": _resize,
+    "jnp.pad": _pad,
+    "jax.random.key": _integer_seed,
+    "jax.random.PRNGKey": _integer_seed,
+    "jax.random.fold_in": _integer_seed,
+    "lax.switch": _integer_seed,
+    **{
+        f"jnp.{name}": _small()
+        for name in (
+            "array_split split hsplit vsplit dsplit diff tril_indices triu_indices mask_indices "
+            "diag_indices poly"
+        ).split()
+    },
+    **{
+        f"jax.scipy.special.{name}": _small()
+        for name in "bernoulli bessel_jn sph_harm_y multigammaln expn".split()
+    },
+    **{
+        f"jax.scipy.linalg.{name}": _small()
+        for name in (
+            "hilbert invhilbert pascal invpascal dft hadamard helmert expm expm_frechet "
+            "convolution_matrix"
+        ).split()
+    },
+}
+
+
+def rule_of(builtin: Builtin) -> Callable[..., Arguments] | None:
+    """The rule for one function; all of ``math`` shares one."""
+    return _host_math if builtin.name.startswith("math.") else RULES.get(builtin.name)
