@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
+from redis.exceptions import InvalidResponse, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app.cache.breaker import Breaker
@@ -27,7 +27,8 @@ OPERATION_S = 2.0
 AT_ONCE = 32
 """Operations under way at once; more wait their turn, so the pool never runs out."""
 
-_LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+# ValueError is what redis-py makes of an answer that is no Redis protocol.
+_LOST = (RedisConnectionError, RedisTimeoutError, InvalidResponse, OSError, ValueError)
 
 
 class RedisLink:
@@ -92,7 +93,7 @@ class RedisLink:
 
     async def _listen(self) -> None:
         while True:
-            with suppress(RedisError, OSError):
+            with suppress(RedisError, *_LOST):
                 await self._relay()
             await asyncio.sleep(random.uniform(0.1, 0.5))
 

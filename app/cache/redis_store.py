@@ -62,7 +62,8 @@ class RedisStore(WaitingStore):
             head, _ = await pipeline.execute(raise_on_error=False)
             if isinstance(head, Exception):
                 raise head
-        return head  # whether its use could be noted (Redis may be full) does not matter
+        # Whether its use could be noted does not matter: a full Redis refuses that.
+        return head if isinstance(head, bytes) else None
 
     async def _gather(self, ns: str, head: bytes) -> bytes | None:
         try:

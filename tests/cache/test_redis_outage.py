@@ -227,3 +227,27 @@ async def test_a_password_is_asked_for_and_never_shown(redis_server):
         assert store.status()["state"] == "degraded"
     async with opened(f"redis://:right@{address}") as store:
         await store.ping()
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"$abc\r\n", b"*99\r\n", b":1\r\n" * 50, b""]
+)
+async def test_a_server_that_is_no_redis_is_an_outage(answer):
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(answer)
+        with suppress(OSError):
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, opened(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}") as store:
+        cache = ProgramCache(store, SIGNER)
+        for _ in range(20):
+            assert await cache.find(L1) is None
+            assert not await cache.put(L1, L2, {}, b"blob")
+            async with cache.flight(L1):
+                pass
+            await asyncio.sleep(0.02)
+        with pytest.raises(Unavailable):
+            await store.read("run", wait_s=1)

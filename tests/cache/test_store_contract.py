@@ -252,7 +252,7 @@ async def test_waiters_wake_soon_after_a_release(connect):
             await one.release(lease)
             assert all(await asyncio.gather(*waiting))
             delays.append(time.perf_counter() - start)
-        assert sorted(delays)[5] < 0.02, delays
+        assert sorted(delays)[3] < 0.02, delays
 
 
 async def test_waiters_wake_when_a_lease_expires(connect):
@@ -293,7 +293,7 @@ async def test_readers_wait_for_events_of_another_process(connect):
             await one.append("run", {"n": n})
             assert [event.fields for event in await reading] == [{"n": n}]
             delays.append(time.perf_counter() - start)
-        assert sorted(delays)[5] < 0.03, delays
+        assert sorted(delays)[3] < 0.02, delays
 
 
 async def test_streams_are_trimmed_and_expire(connect):
