@@ -15,6 +15,8 @@ export interface Example {
   needs?: string[];
   /** Range of the plot, where the default does not show it best. */
   range?: [number, number];
+  /** Ranges of the sliders, likewise. */
+  sliders?: Record<string, [number, number]>;
 }
 
 const sine: Example = {
@@ -39,6 +41,7 @@ const rosenbrock: Example = {
   },
   args: { x: -1.2, y: 1 },
   range: [-2, 2],
+  sliders: { x: [-2, 2], y: [-2, 2] },
 };
 
 const nanTrap: Example = {
@@ -71,6 +74,7 @@ const blackScholes: Example = {
   },
   args: { spot: 100, strike: 105, vol: 0.2, rate: 0.03, years: 1 },
   range: [50, 160],
+  sliders: { spot: [50, 160], strike: [50, 160], vol: [0.02, 0.8], rate: [-0.02, 0.1], years: [0.02, 3] },
 };
 
 const softmax: Example = {
@@ -174,6 +178,7 @@ const pendulum: Example = {
     direction: '1',
   },
   args: { angle: 2.5, damping: 0.1 },
+  sliders: { angle: [-3.1, 3.1], damping: [0, 1] },
 };
 
 const heat: Example = {

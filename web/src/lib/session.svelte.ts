@@ -103,7 +103,11 @@ export class Session {
     this.exampleId = example.id;
     this.range = example.range ?? [-5, 5];
     const args = Object.entries(example.args);
-    this.#reset({ ...DEFAULTS, ...example.settings }, args.map(([name, value]) => inputOf(name, value)));
+    const inputs = args.map(([name, value]) => {
+      const [low, high] = example.sliders?.[name] ?? [];
+      return { ...inputOf(name, value), ...(low === undefined || high === undefined ? {} : { low, high }) };
+    });
+    this.#reset({ ...DEFAULTS, ...example.settings }, inputs);
   }
 
   #reset(settings: Settings, inputs: Input[]): void {
