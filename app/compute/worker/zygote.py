@@ -24,7 +24,9 @@ from typing import Any
 import msgpack
 
 from app.compute.sandbox import libc, network
+from app.compute.spec import ProgramSpec
 from app.compute.worker.process import Birth, live
+from app.core.values import Aval
 
 MESSAGE = 1 << 20
 
@@ -45,8 +47,11 @@ class Zygote:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
+        # Forking is safe only while there is one thread, and no backend, which would start some.
         threads = len(os.listdir("/proc/self/task"))
-        self._send({"ready": {"threads": threads, "network": self._networkless}})
+        if threads > 1:
+            raise RuntimeError(f"the zygote has {threads} threads; it must have one to fork")
+        self._send({"ready": {"network": self._networkless}})
         while True:
             readable, _, _ = select.select([self._control, self._woken], [], [])
             if self._woken in readable:
@@ -106,13 +111,22 @@ class Zygote:
 
 
 def _build(path: str, limits: Mapping[str, Any]) -> Any:
-    """The engine named ``module:Class``, given its limits."""
-    import jax  # noqa: F401  here, so that forks find it imported
+    """The engine named ``module:Class``, given its limits and used once, so that forks need not.
+
+    What is imported lazily by a first trace, load or compilation is imported here.
+    """
+    import jaxlib.mlir.dialects.builtin
+    import jaxlib.mlir.dialects.mhlo  # noqa: F401
+    from jaxlib.lapack import _lapack
 
     from app.compute.limits import EngineLimits
 
     module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)(EngineLimits(**limits))
+    engine = getattr(importlib.import_module(module), name)(EngineLimits(**limits))
+    _lapack.initialize()
+    avals = (Aval("float64", (2,)),)
+    engine.abstract_eval(ProgramSpec("lambda x: x", None, "evaluate", {"args": [0]}, avals))
+    return engine
 
 
 def main() -> None:

@@ -36,6 +36,9 @@ class Pythonic:
         self._step(source, "check")
         return {"kind": "module", "name": entry, "parameters": []}
 
+    def abstract_eval(self, spec: Any) -> dict[str, Any]:
+        return {}
+
     def lower(self, spec: Any) -> Lowered:
         self._step(spec.source, "lower")
         return Lowered(spec.key(), spec.source, {"cost": {}, "serialisable": True})
