@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { aval, leaves, read, readNumber } from './wire';
+
+describe('read', () => {
+  it('takes nested lists as arrays, the special words included', () => {
+    const value = read([[1, 'NaN'], ['Infinity', '-Infinity']]);
+    expect(value).toMatchObject({ kind: 'tensor', shape: [2, 2] });
+    expect(value.kind === 'tensor' && Array.from(value.data)).toEqual([1, NaN, Infinity, -Infinity]);
+  });
+
+  it('keeps ragged lists and objects as trees, with the path of every leaf', () => {
+    const value = read({ layers: [{ w: [[1]], b: 2 }, { w: [3, 4], b: 5 }] });
+    expect(leaves(value).map(({ path }) => path)).toEqual(['layers[0].w', 'layers[0].b', 'layers[1].w', 'layers[1].b']);
+  });
+
+  it('reads typed arrays from lists and from base64', () => {
+    const bytes = new Uint8Array(new Float32Array([1.5, -2]).buffer);
+    const base64 = btoa(String.fromCharCode(...bytes));
+    for (const extra of [{ data: [1.5, -2] }, { base64 }]) {
+      const value = read({ dtype: 'float32', shape: [2], ...extra });
+      expect(value.kind === 'tensor' && Array.from(value.data)).toEqual([1.5, -2]);
+    }
+  });
+
+  it('brings csr, csc, coo and bcoo to the same coordinates', () => {
+    const shape = [2, 3];
+    const forms = [
+      { layout: 'csr', shape, indptr: [0, 1, 3], indices: [2, 0, 1], values: [5, 6, 7] },
+      { layout: 'csc', shape, indptr: [0, 1, 2, 3], indices: [1, 1, 0], values: [6, 7, 5] },
+      { layout: 'coo', shape, row: [0, 1, 1], col: [2, 0, 1], values: [5, 6, 7] },
+      { layout: 'bcoo', shape, indices: [[0, 2], [1, 0], [1, 1]], values: [5, 6, 7] },
+    ];
+    for (const form of forms) {
+      const value = read(form);
+      if (value.kind !== 'sparse') throw new Error(form.layout);
+      const cells = Array.from(value.values, (v, k) => `${value.rows[k]},${value.columns[k]}=${v}`);
+      expect(cells.sort()).toEqual(['0,2=5', '1,0=6', '1,1=7']);
+    }
+  });
+
+  it('tells booleans from numbers', () => {
+    expect(read([true, false])).toMatchObject({ dtype: 'bool' });
+    expect(readNumber('word')).toBeNull();
+  });
+});
+
+it('writes abstract values as the language does', () => {
+  expect(aval('float64', [3, 2])).toBe('f64[3,2]');
+  expect(aval('uint8', [])).toBe('u8[]');
+  expect(aval('bfloat16', [1])).toBe('bf16[1]');
+});
