@@ -15,6 +15,7 @@
     │   ├── RefusedSource      422  refused-source        the function says what it may not
     │   └── LimitExceeded      422  limit-exceeded        the work is past a limit
     ├── TooManyRequests        429  too-many-requests
+    ├── HeadersTooLarge        431  headers-too-large
     ├── InternalError          500  internal-error        our fault, never the client's
     ├── WorkerLost             503  worker-lost           the worker died twice on this work
     ├── Unavailable            503  unavailable           draining or starting
@@ -164,6 +165,12 @@ class TooManyRequests(ProblemError):
     """Too much work is waiting already; try again after ``Retry-After`` seconds."""
 
     status, slug, title = 429, "too-many-requests", "Too many requests"
+
+
+class HeadersTooLarge(ProblemError):
+    """The request's header fields are larger than this server reads."""
+
+    status, slug, title = 431, "headers-too-large", "The headers are too large"
 
 
 class InternalError(ProblemError):

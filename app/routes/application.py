@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 import app as package
 from app.core import logging
-from app.core.errors import ProblemError, Unauthorized, Unavailable
+from app.core.errors import HeadersTooLarge, ProblemError, Unauthorized, Unavailable
 from app.core.ids import request_id
 from app.core.settings import Settings
 from app.routes import arrays, functions, operations, pages, problems, programs, verbs
@@ -22,6 +22,7 @@ from app.routes.compute import ComputeEndpoint
 from app.routes.reading import Message, Receive, Scope, Send
 from app.services.assembly import Services, assemble
 
+_HEADER_BYTES = 32 << 10
 _OPEN = frozenset({"/", "/docs", "/openapi.json", "/health/live", "/health/ready"})
 _OPEN_PREFIXES = ("/problems/", "/assets/")
 
@@ -50,7 +51,10 @@ class Application:
             await self._web(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> ProblemError | None:
+        """What speaks against a request before its body is read: its size, its key, the hour."""
         path: str = scope["path"]
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            return HeadersTooLarge(f"The headers have more than {_HEADER_BYTES} bytes")
         if self._keys and path not in _OPEN and not path.startswith(_OPEN_PREFIXES):
             given = dict(scope["headers"]).get(b"authorization", b"")
             key = given[7:] if given[:7].lower() == b"bearer " else b""

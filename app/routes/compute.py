@@ -23,6 +23,7 @@ from app.routes.models import (
 )
 from app.routes.reading import (
     BodyLimits,
+    Departure,
     Disconnected,
     Receive,
     Scope,
@@ -66,13 +67,15 @@ class ComputeEndpoint:
         try:
             media = media_of(headers)
             body = await read_body(headers, receive, self._limits)
-            if verb is None:
-                name = scope["path"][len(PROGRAMS) :]
-                answer, dtype, output = await self._rerun(name, body, media)
-            else:
-                answer, dtype, output = await self._call(verb, body, media)
+            with Departure(receive):
+                if verb is None:
+                    name = scope["path"][len(PROGRAMS) :]
+                    answer, dtype, output = await self._rerun(name, body, media)
+                else:
+                    answer, dtype, output = await self._call(verb, body, media)
+                media = accepted(headers, media)
+                payload = await self._encode(answer, dtype, output, media)
             cache = answer.fields.get("cache", "")
-            payload, media = await self._encode(answer, dtype, output, accepted(headers, media))
             head = [
                 (b"content-type", _MEDIA_TYPES[media]),
                 (b"server-timing", _server_timing(answer.timings)),
@@ -127,12 +130,10 @@ class ComputeEndpoint:
             weight, decode_body, body, media, services.codec_limits, dtype=dtype
         )
 
-    async def _encode(
-        self, answer: Answer, dtype: str, output: Output, media: Media
-    ) -> tuple[bytes, Media]:
+    async def _encode(self, answer: Answer, dtype: str, output: Output, media: Media) -> bytes:
         heavy = media == "json" and output.encoding == "json"
         weight = sum(getattr(leaf, "nbytes", 0) for leaf in answer.leaves) if heavy else 0
-        payload = await self._services.codec.run(
+        return await self._services.codec.run(
             weight,
             encode_body,
             answer.fields,
@@ -142,7 +143,6 @@ class ComputeEndpoint:
             dtype,
             output.encoding,
         )
-        return payload, media
 
 
 async def _abstract(services: Services, spec: Any) -> Answer:

@@ -42,5 +42,17 @@ def install(app: FastAPI, built: Path = BUILT) -> None:
 
     app.add_api_route("/", playground, methods=["GET"], include_in_schema=False)
     app.add_api_route("/docs", documentation, methods=["GET"], include_in_schema=False)
-    if built.is_dir():
-        app.mount("/", StaticFiles(directory=built), name="built")
+    if (built / "assets").is_dir():
+        app.mount("/assets", StaticFiles(directory=built / "assets"), name="assets")
+    for file in sorted(built.glob("*.*")):
+        if file.suffix != ".html":
+            _serve_file(app, file)
+
+
+def _serve_file(app: FastAPI, file: Path) -> None:
+    """A file beside the pages: an icon, or a script that runs before the page is drawn."""
+
+    async def serve() -> Response:
+        return FileResponse(file, headers=HEADERS)
+
+    app.add_api_route(f"/{file.name}", serve, methods=["GET"], include_in_schema=False)

@@ -71,6 +71,42 @@ def _too_large(limits: BodyLimits) -> TooLarge:
     )
 
 
+class Departure:
+    """Ends a request whose client has gone: work that nobody awaits is cancelled.
+
+    Looks only after ``PATIENCE_S``, for most calls are over by then and pay nothing.
+    """
+
+    PATIENCE_S = 0.2
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._left = False
+        self._watching: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Departure:
+        self._working = asyncio.current_task()
+        self._timer = asyncio.get_running_loop().call_later(self.PATIENCE_S, self._watch)
+        return self
+
+    def _watch(self) -> None:
+        self._watching = asyncio.get_running_loop().create_task(self._until_it_leaves())
+
+    async def _until_it_leaves(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._left = True
+        if self._working is not None:
+            self._working.cancel()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._timer.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+        if kind is asyncio.CancelledError and self._left:
+            raise Disconnected from None
+
+
 def media_of(headers: dict[bytes, bytes]) -> Media:
     """What a call's body is: msgpack where Content-Type says so, else JSON whatever it says.
 
