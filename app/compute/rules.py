@@ -12,7 +12,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from app.compute.derivatives import factors, lengths, powers, tails
+from app.compute.derivatives import factors, lengths, places, powers, tails
 
 OVERRIDES: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -38,6 +38,7 @@ OVERRIDES: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "jnp.exp2": tails.exp2,
         "lax.exp2": tails.exp2,
         "jnp.sinc": tails.sinc,
+        "operator.getitem": places.getitem,
         "operator.pow": powers.pow_,
         "jnp.power": powers.power,
         "jnp.pow": powers.power,

@@ -52,11 +52,19 @@ def _arctan2(y: Any, x: Any) -> Any:
 @_arctan2.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (y, x), (dy, dx) = primals, tangents
-    # (x dy - y dx) / (x^2 + y^2), with both squares kept near 1.
-    scale = jax.lax.stop_gradient(jnp.maximum(jnp.abs(x), jnp.abs(y)))
-    u, v = x / scale, y / scale
+    # (x dy - y dx) / (x^2 + y^2), with the squares kept near 1. Multiplied, not divided: XLA
+    # rewrites a / b / c to a / (b c), whose product underflows.
+    inverse = jax.lax.stop_gradient(_inverse_scale(jnp.maximum(jnp.abs(x), jnp.abs(y))))
+    u, v = x * inverse, y * inverse
     square = u * u + v * v
-    return _arctan2(y, x), (u / square / scale) * dy - (v / square / scale) * dx
+    return _arctan2(y, x), ((u / square) * dy - (v / square) * dx) * inverse
+
+
+def _inverse_scale(size: Any) -> Any:
+    """A power of two near 1 / size: multiplying by it rounds nothing."""
+    limit = jnp.finfo(size.dtype).maxexp - 2
+    exponent = jnp.frexp(jnp.where(size == 0, 1.0, size))[1]
+    return jnp.ldexp(jnp.ones_like(size), jnp.clip(-exponent, -limit, limit))
 
 
 @wraps(jnp.arctan2)

@@ -15,6 +15,7 @@ from app.compute.language import guard
 from app.compute.language.describe import describe
 from app.compute.language.records import Record
 from app.compute.language.values import ArrayType, DType, Ignored, Native, Token
+from app.compute.rules import OVERRIDES
 from app.core.errors import InvalidArgument, LimitExceeded, RefusedSource
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ BINARY: dict[type, tuple[str, str, Callable[[Any, Any], Any]]] = {
     ast.Sub: ("-", "sub", operator.sub),
     ast.Mult: ("*", "mul", operator.mul),
     ast.Div: ("/", "truediv", operator.truediv),
-    ast.FloorDiv: ("//", "floordiv", operator.floordiv),
-    ast.Mod: ("%", "mod", operator.mod),
-    ast.Pow: ("**", "pow", operator.pow),
+    ast.FloorDiv: ("//", "floordiv", OVERRIDES["operator.floordiv"]),
+    ast.Mod: ("%", "mod", OVERRIDES["operator.mod"]),
+    ast.Pow: ("**", "pow", OVERRIDES["operator.pow"]),
     ast.MatMult: ("@", "matmul", operator.matmul),
     ast.BitAnd: ("&", "and_", operator.and_),
     ast.BitOr: ("|", "or_", operator.or_),
@@ -93,12 +94,11 @@ def _unfit(symbol: str, left: Any, right: Any) -> InvalidArgument:
 def _static(run: Evaluator, kind: type, left: Any, right: Any) -> Any:
     integers = isinstance(left, int) and isinstance(right, int)
     bits = run.limits.integer_bits
-    if kind is ast.Pow and integers and right > 0 and abs(left) > 1:
-        if (int(left).bit_length() - 1) * right > bits:
-            raise LimitExceeded(
-                f"an integer needs more than {bits} bits",
-                hint="write a float, as in 10.0**100",
-            )
+    growing = kind is ast.Pow and integers and right > 0 and abs(left) > 1
+    if growing and (int(left).bit_length() - 1) * right > bits:
+        raise LimitExceeded(
+            f"an integer needs more than {bits} bits", hint="write a float, as in 10.0**100"
+        )
     if kind is ast.LShift and right > bits:
         raise LimitExceeded(f"a shift by more than {bits} bits")
     try:
@@ -236,10 +236,9 @@ def contains(run: Evaluator, container: Any, item: Any) -> bool:
         return item in container
     if type(container) is range:
         return type(item) in (int, bool) and item in container
-    if type(container) is Record and container.type.is_tuple:
-        container = container.values
-    if type(container) in (list, tuple):
-        return any(equal(run, item, other) for other in container)
+    items = container.values if isinstance(container, Record) else container
+    if type(items) in (list, tuple):
+        return any(equal(run, item, other) for other in items)
     raise InvalidArgument(f"{describe(item)} in {describe(container)} has no meaning")
 
 

@@ -22,6 +22,7 @@ from jax import numpy as jnp
 from app.compute.language import catalogue as describing
 from app.compute.language import natives
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
+from app.compute.rules import OVERRIDES
 
 SHORT_NAMES = {
     "jnp": "jnp",
@@ -89,7 +90,9 @@ class Registry:
 @cache
 def registry() -> Registry:
     """The registry of this process."""
-    text = resources.files(__package__).joinpath("names.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("app.compute.language").joinpath("names.json").read_text(encoding="utf-8")
+    )
     return _build(json.loads(text))
 
 
@@ -139,7 +142,8 @@ def _table(full: str, space: Mapping[str, Any]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name in space["functions"]:
         if hasattr(module, name):
-            table[name] = Builtin(f"{full}.{name}", getattr(module, name))
+            called = f"{full}.{name}"
+            table[name] = Builtin(called, OVERRIDES.get(called, getattr(module, name)))
     for name in space.get("constants", ()):
         table[name] = getattr(module, name)
     for name in space.get("dtypes", ()):

@@ -24,6 +24,7 @@ from app.compute.language.values import (
     Indexer,
     Native,
 )
+from app.compute.rules import OVERRIDES
 from app.core.errors import InvalidArgument, RefusedSource
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def subscript(run: Evaluator, value: Any, index: Any) -> Any:
     kind = type(value)
     if guard.is_array(value):
         checked = array_index(run, index, value.shape)
-        return run.host("operator.getitem", operator.getitem, [value, checked])
+        return run.host("operator.getitem", OVERRIDES["operator.getitem"], [value, checked])
     if run.sparse.is_sparse(value):
         return run.host("operator.getitem", operator.getitem, [value, index])
     if kind is Record and value.type.is_tuple:
