@@ -95,7 +95,9 @@ def _fit(reading: Sequence[Any], targets: Sequence[Target], batch: bool) -> Alig
     for part, leaf, axis in matched:
         if not jnp.issubdtype(leaf.dtype, jnp.inexact):
             if part is not None:
-                raise _MismatchError(f"an input of dtype {leaf.dtype} takes no direction: send null")
+                raise _MismatchError(
+                    f"an input of dtype {leaf.dtype} takes no direction: send null"
+                )
             places.append(None)
             continue
         array, mapped = _placed(part, leaf, axis, count)

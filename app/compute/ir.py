@@ -13,7 +13,7 @@ from app.compute.lines import Origin, origin
 from app.core.errors import NotFound
 
 _JAXPR_SCOPE = re.compile(r"^(.*?)\s*# \[(.*)\]\s*$")
-_ALIAS = re.compile(r'^#(loc\d*) = loc\((.*)\)$')
+_ALIAS = re.compile(r"^#(loc\d*) = loc\((.*)\)$")
 _LOC = re.compile(r" loc\((#loc\d*|\"[^\"]*\"(?:\([^)]*\))?|unknown)\)")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 _METADATA = re.compile(r",? ?metadata=\{[^}]*\}")

@@ -109,9 +109,7 @@ def _checked(axis: int | None, leaf: Any, name: str) -> int | None:
 
 def _size(axes: Sequence[int | None], arguments: Arguments) -> int:
     leaves = jax.tree.leaves(list(arguments.trees))
-    sizes = {
-        leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
-    }
+    sizes = {leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None}
     if not sizes:
         raise InvalidArgument(
             "vmap maps over no argument", pointer=POINTER, hint="give at least one an axis"
