@@ -45,4 +45,4 @@ async def devices(services: Annotated[Services, Depends(services_of)]) -> Respon
 async def language(services: Annotated[Services, Depends(services_of)]) -> Response:
     """Every name a function may use, with its signature and a line on what it does."""
     said = await services.pool.ask("catalogue", {}, deadline_s=services.settings.trace_s)
-    return answers.document({"data": said["data"], "next": None})
+    return answers.document({"data": said["items"], "next": None})

@@ -131,7 +131,7 @@ class CallService:
             said = await self._pool.ask(
                 "diagnose", {"spec": spec.to_wire()}, plain, deadline_s=self._run_s
             )
-            explained["origin"] = said["origin"]
+            explained["origin"] = said["items"]
         else:
             explained["hint"] = 'Send "diagnose": true to learn which line made it first'
         return explained
