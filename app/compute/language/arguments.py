@@ -169,7 +169,7 @@ def _multi_dot(
 
 
 def _repeat(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
-    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
+    repeats: Any = args[1] if len(args) > 1 else kwargs.get("repeats")
     if type(repeats) in (list, tuple):
         total = sum(abs(count) for count in repeats if type(count) is int)
         if total > 1 << 20:
@@ -180,8 +180,8 @@ def _repeat(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str,
 def _resize(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Arguments:
     if not args:
         return args, kwargs
-    shape = args[1] if len(args) > 1 else kwargs.get("new_shape")
-    sizes = [size for size in (shape if type(shape) in (list, tuple) else (shape,))]
+    shape: Any = args[1] if len(args) > 1 else kwargs.get("new_shape")
+    sizes = list(shape) if type(shape) in (list, tuple) else [shape]
     if all(type(size) is int for size in sizes):
         old = math.prod(jnp.shape(run.leave(args[0])))
         if math.prod(sizes) > run.limits.operands * max(old, 1):
@@ -195,8 +195,8 @@ def _pad(run: Evaluator, builtin: Builtin, args: list[Any], kwargs: dict[str, An
     mode = args[2] if len(args) > 2 else kwargs.get("mode", "constant")
     if mode in ("constant", "edge", "empty"):
         return args, kwargs
-    widths = args[1] if len(args) > 1 else kwargs.get("pad_width")
-    flat = [widths]
+    widths: Any = args[1] if len(args) > 1 else kwargs.get("pad_width")
+    flat: list[Any] = [widths]
     while flat:
         width = flat.pop()
         if type(width) in (list, tuple) and len(flat) < run.limits.rank * 4:
@@ -231,9 +231,9 @@ def _integer_seed(
     position = 1 if builtin.name == "jax.random.fold_in" else 0
     args = list(args)
     for index, value in enumerate(args):
-        if index == position and guard.is_array(value) and value.ndim == 0:
-            if jnp.issubdtype(value.dtype, jnp.floating):
-                args[index] = value.astype(int)
+        single = index == position and guard.is_array(value) and value.ndim == 0
+        if single and jnp.issubdtype(value.dtype, jnp.floating):
+            args[index] = value.astype(int)
     return args, kwargs
 
 

@@ -8,7 +8,7 @@ import jax
 
 from app.compute.language import arguments, closures, guard, host, records, transforms
 from app.compute.language.describe import describe
-from app.compute.language.records import RecordClass
+from app.compute.language.records import Record, RecordClass
 from app.compute.language.values import (
     ArrayType,
     Builtin,
@@ -103,6 +103,13 @@ def _record_class(
     return records.construct(function, args, kwargs)
 
 
+def _record(run: Evaluator, record: Record, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    method = record.type.methods.get("__call__")
+    if method is None:
+        raise not_callable(record)
+    return call(run, method, [record, *args], kwargs)
+
+
 def _array_type(
     run: Evaluator, function: ArrayType, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
@@ -122,6 +129,7 @@ CALLS: dict[type, Any] = {
     Method: _method,
     DType: _dtype,
     RecordClass: _record_class,
+    Record: _record,
     ArrayType: _array_type,
     Ignored: _ignored,
 }

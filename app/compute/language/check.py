@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 
 from app.compute.language import imports, lookup
-from app.compute.language.names import LocalNames, bound_by, loads, parameters_of
+from app.compute.language.names import LocalNames, bound_by, loads, parameters_of, read_nodes
 from app.compute.language.registry import registry
-from app.compute.language.scope import MISSING, Scope
+from app.compute.language.scope import MISSING
 from app.compute.language.text import SourceText
 from app.compute.language.values import Module
 from app.core.errors import ProblemError
@@ -20,12 +20,12 @@ def check_names(tree: ast.AST, source: SourceText, local: Mapping[ast.AST, Local
     """Raise for the first name, in source order, that can never mean anything."""
     found: list[tuple[tuple[int, int], ProblemError]] = []
     root = lookup.module_root()
-    visible = frozenset().union(*(names.own for names in local.values()))
     for node, bound in loads(tree, local):
         if bound or root.find(node.id) is not MISSING or node.id in DECORATORS_OF_METHODS:
             continue
+        visible = frozenset[str]().union(*(names.own for names in local.values()))
         found.append(_at(source, node, lookup.unknown_name(node.id, {*visible, *root.variables})))
-    for node, error in _refused_members(tree, root):
+    for node, error in _refused_members(tree):
         found.append(_at(source, node, error))
     if found:
         raise min(found, key=lambda pair: pair[0])[1]
@@ -38,11 +38,11 @@ def _at(
     return (error.line or 0, error.column or 0), error
 
 
-def _refused_members(tree: ast.AST, root: Scope) -> list[tuple[ast.AST, ProblemError]]:
+def _refused_members(tree: ast.AST) -> list[tuple[ast.AST, ProblemError]]:
     """Imports and chains such as ``jnp.linalg.foo`` that the registry does not have."""
-    modules, refused = _module_names(tree, root)
+    modules, refused = _module_names(tree)
     inner: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in read_nodes(tree):
         if not isinstance(node, ast.Attribute) or node in inner:
             continue
         chain: list[ast.Attribute] = [node]
@@ -63,14 +63,14 @@ def _refused_members(tree: ast.AST, root: Scope) -> list[tuple[ast.AST, ProblemE
 
 
 def _module_names(
-    tree: ast.AST, root: Scope
+    tree: ast.AST,
 ) -> tuple[dict[str, Module], list[tuple[ast.AST, ProblemError]]]:
     """Names that mean one module wherever they stand, and imports that are refused."""
-    modules = {name: value for name, value in root.variables.items() if type(value) is Module}
+    modules = dict(registry().roots)
     refused: list[tuple[ast.AST, ProblemError]] = []
     rebound: set[str] = set()
     imported: dict[str, list[object]] = {}
-    for node in ast.walk(tree):
+    for node in read_nodes(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 try:

@@ -67,9 +67,9 @@ def _is_property(statement: ast.FunctionDef) -> bool:
     if not statement.decorator_list:
         return False
     decorators = statement.decorator_list
-    if len(decorators) == 1 and isinstance(decorators[0], ast.Name):
-        if decorators[0].id == "property":
-            return True
+    only = decorators[0] if len(decorators) == 1 else None
+    if isinstance(only, ast.Name) and only.id == "property":
+        return True
     raise RefusedSource("a decorator of a method is not allowed", hint="@property is")
 
 

@@ -137,9 +137,9 @@ def _slice(run: Evaluator, node: ast.Slice, scope: Scope) -> Any:
         for bound in (node.lower, node.upper, node.step)
     ]
     for bound in bounds:
-        if not (bound is None or type(bound) in (int, bool, float, complex)):
-            if not guard.is_array(bound):
-                raise InvalidArgument(f"{describe(bound)} cannot bound a slice")
+        static = bound is None or type(bound) in guard.NUMBERS
+        if not static and not guard.is_array(bound):
+            raise InvalidArgument(f"{describe(bound)} cannot bound a slice")
     return slice(*bounds)
 
 

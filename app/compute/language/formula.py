@@ -54,6 +54,15 @@ def _handed_over(tree: ast.Expression) -> set[int]:
     return found
 
 
+def refuse_assignments(tree: ast.Module, source: SourceText) -> None:
+    """Refuse ``y = x**2`` for what it is, before ``x`` is found to be unknown."""
+    plain = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
+    if all(isinstance(node, plain) for node in tree.body) and not any(
+        isinstance(node, (ast.Lambda, ast.Call)) for node in ast.walk(tree)
+    ):
+        raise refuse_statement(tree, source)
+
+
 def refuse_statement(tree: ast.Module, source: SourceText) -> RefusedSource:
     """Why a source without any function cannot be called."""
     last = tree.body[-1] if tree.body else None

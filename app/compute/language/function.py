@@ -22,6 +22,8 @@ from app.compute.language.stack import deep_stack
 from app.compute.language.text import SourceText, read_source
 from app.core.errors import ProblemError, RefusedSource
 
+UNFORESEEN = "the function cannot be evaluated"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
@@ -52,8 +54,13 @@ class Function:
             with deep_stack():
                 try:
                     return self._call(run, args, {**fixed, **kwargs})
-                except RecursionError:
+                except ProblemError:
+                    raise
+                except (RecursionError, MemoryError):
                     raise out_of_stack() from None
+                except Exception as error:
+                    # A source met a case that no table foresaw: refuse it rather than fail.
+                    raise RefusedSource(UNFORESEEN) from error
 
         traced.__name__ = traced.__qualname__ = self.name
         return traced
@@ -101,7 +108,7 @@ def parse(source: str, entry: str | None = None, limits: Limits | None = None) -
     """
     limits = limits or Limits()
     text = read_source(source, limits)
-    expression = syntax.parse_expression(text)
+    expression = None if syntax.is_module(text) else syntax.parse_expression(text)
     if expression is None:
         return _module(text, entry, limits)
     if entry is not None and not _is_entry(expression, entry):
@@ -122,6 +129,7 @@ def _module(text: SourceText, entry: str | None, limits: Limits) -> Function:
     tree = syntax.parse_module(text)
     syntax.check_tree(tree, text, limits)
     local = analyse(tree)
+    formula.refuse_assignments(tree, text)
     check_names(tree, text, local)
     name, parameters = entries.of_module(tree, entry, text)
     return Function("module", name, parameters, text, tree, local, limits)

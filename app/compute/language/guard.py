@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 from jax import numpy as jnp
+from jax.core import Tracer
 
 from app.compute.language.callbacks import Callback
 from app.compute.language.records import Record, RecordClass, tuple_class
@@ -60,7 +61,6 @@ OWN = frozenset(
         RecordClass,
     )
 )
-CONCRETE_ARRAYS = (jax.Array, np.ndarray)
 DTYPE_OF = {float: float, int: int, bool: bool, complex: complex}
 TREE_STRUCTURE = type(jax.tree.structure(0))
 HOST_KINDS = "OSUMm"
@@ -68,12 +68,12 @@ HOST_KINDS = "OSUMm"
 
 def is_traced(value: Any) -> bool:
     """Whether a value is known only when the program runs."""
-    return isinstance(value, jax.core.Tracer)
+    return isinstance(value, Tracer)
 
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array, concrete or traced."""
-    return isinstance(value, (jax.core.Tracer, jax.Array, np.ndarray))
+    return isinstance(value, (Tracer, jax.Array, np.ndarray))
 
 
 def bytes_of(array: Any) -> int:
@@ -228,9 +228,9 @@ def enter_key(run: Evaluator, key: Any) -> Any:
         return checked_text(run, key)
     if kind in NUMBERS or key is None:
         return key
-    if kind is tuple and len(key) <= run.limits.structure_depth:
-        if all(type(part) is str or type(part) in NUMBERS for part in key):
-            return key
+    short = kind is tuple and len(key) <= run.limits.structure_depth
+    if short and all(type(part) is str or type(part) in NUMBERS for part in key):
+        return key
     if isinstance(key, np.generic):
         return enter_key(run, key.item())
     raise InvalidArgument(

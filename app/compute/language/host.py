@@ -22,6 +22,18 @@ BRANCH_HINT = "use jnp.where(condition, a, b), or lax.cond where only one side m
 MASK_HINT = "keep the shape: jnp.where(mask, x, 0), or jnp.sum(x, where=mask)"
 SIZE_HINT = "its shape depends on values; give size=… (and fill_value=…), or use jnp.where"
 SLICE_HINT = "use lax.dynamic_slice_in_dim(x, start, size), whose size is static"
+SHOWN = {
+    "operator.getitem": "indexing",
+    "operator.add": "operator +",
+    "operator.sub": "operator -",
+    "operator.mul": "operator *",
+    "operator.truediv": "operator /",
+    "operator.floordiv": "operator //",
+    "operator.mod": "operator %",
+    "operator.pow": "operator **",
+    "operator.matmul": "operator @",
+}
+"""How operations are named to clients where their own name is the host's."""
 VALUE_DEPENDENT = (
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
     "intersect1d setdiff1d setxor1d union1d where extract trim_zeros compress repeat bincount"
@@ -82,6 +94,7 @@ def _left(run: Evaluator, value: Any, functions: bool) -> Any:
 def translated(name: str, error: Exception) -> ProblemError:
     """The problem that a JAX exception amounts to, without anything of the host in it."""
     short = name.rpartition(".")[2]
+    name = SHOWN.get(name, name)
     if isinstance(error, jax.errors.TracerBoolConversionError):
         return RefusedSource(
             f"{name}: a value known only when the program runs would decide what is traced",

@@ -73,10 +73,15 @@ def unknown_name(name: str, visible: Iterable[str]) -> RefusedSource:
         )
     elsewhere = [full for full in known_names() if full.rpartition(".")[2] == name]
     if elsewhere:
-        hint: str | None = f"write {min(elsewhere, key=len)}"
+        hint: str | None = f"write {_plainest(elsewhere)}"
     else:
         hint = near(name, visible)
     return RefusedSource(f"the name {name[:60]} is not defined", hint=hint)
+
+
+def _plainest(names: list[str]) -> str:
+    """The name that users know best: jax.numpy's, then jax's, then lax's."""
+    return min(names, key=lambda name: (name.startswith("lax."), len(name)))
 
 
 def member(module: Module, name: str) -> Any:
@@ -89,7 +94,7 @@ def member(module: Module, name: str) -> Any:
     hint = near(name, module.members)
     if hint is None:
         elsewhere = [other for other in known_names() if other.rpartition(".")[2] == name]
-        hint = f"write {min(elsewhere, key=len)}" if elsewhere else None
+        hint = f"write {_plainest(elsewhere)}" if elsewhere else None
     return _raise(
         RefusedSource(f"{full} is not allowed: the language has no such function", hint=hint)
     )

@@ -15,6 +15,7 @@ NOISE = (
     re.compile(r"\bThe error occurred while tracing the function [^\n]{0,300}"),
     re.compile(r"\bThis typically means that a jit-wrapped function [^\n]{0,400}"),
     re.compile(r"\bIf using `jit`, [^\n]{0,200}"),
+    re.compile(r"\b\w{1,40} is <unknown>"),
     re.compile(r" at \S{1,200}\.py:\d+"),
     re.compile(r"-{20,}"),
 )

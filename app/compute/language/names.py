@@ -90,6 +90,18 @@ def _walrus(node: ast.AST) -> Iterator[ast.AST]:
             stack.extend(ast.iter_child_nodes(inner))
 
 
+def read_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node that is ever evaluated: all but annotations."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        for name, value in ast.iter_fields(node):
+            if name not in UNREAD_FIELDS:
+                children = value if isinstance(value, list) else (value,)
+                stack.extend(child for child in children if isinstance(child, ast.AST))
+
+
 def loads(tree: ast.AST, local: Mapping[ast.AST, LocalNames]) -> Iterator[tuple[ast.Name, bool]]:
     """Each read of a name, outside annotations, with whether an enclosing scope binds it."""
     stack: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]

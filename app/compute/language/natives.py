@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-
 from app.compute.language import guard, operators, targets
 from app.compute.language.describe import describe, text_of
 from app.compute.language.records import Record, RecordClass, replaced
@@ -46,11 +45,12 @@ def _len(run: Evaluator, value: Any) -> int:
         return int(value.shape[0])
     if run.sparse.is_sparse(value):
         return run.call(run.registry.bare["shape"], [value], {})[0]
-    if type(value) is Record and value.type.is_tuple:
-        return len(value.values)
-    if type(value) in (list, tuple, dict, str):
+    if isinstance(value, Record):
+        if value.type.is_tuple:
+            return len(value.values)
+    elif type(value) in (list, tuple, dict, str):
         return len(value)
-    if type(value) is range:
+    elif type(value) is range:
         return max(0, -((value.start - value.stop) // value.step))
     raise InvalidArgument(f"{describe(value)} has no length")
 
@@ -123,9 +123,9 @@ def _extreme(name: str, choose: Callable[..., Any], pairwise: str) -> Callable[.
                 f"Python's {name} compares values that are known only when the program runs",
                 hint=f"use jnp.{pairwise}(a, b), or jnp.{name}(x) over an array",
             )
-        if not all(type(value) in STATIC_REAL for value in keys):
-            if not all(type(value) is str for value in keys):
-                raise InvalidArgument(f"{name}() takes numbers")
+        numbers = all(type(value) in STATIC_REAL for value in keys)
+        if not numbers and not all(type(value) is str for value in keys):
+            raise InvalidArgument(f"{name}() takes numbers")
         return values[choose(range(len(keys)), key=keys.__getitem__)]
 
     return apply
@@ -336,6 +336,7 @@ NATIVES: Mapping[str, Native] = MappingProxyType(
         "map": _native("map", _map),
         "max": _native("max", _extreme("max", max, "maximum")),
         "min": _native("min", _extreme("min", min, "minimum")),
+        "partial": _native("functools.partial", _partial),
         "pow": _native("pow", _pow),
         "print": _native("print", _print),
         "range": _native("range", _range, range),
@@ -357,7 +358,7 @@ NATIVES: Mapping[str, Native] = MappingProxyType(
     }
 )
 FUNCTOOLS: Mapping[str, Any] = MappingProxyType(
-    {"partial": _native("functools.partial", _partial), "reduce": _native("reduce", _reduce)}
+    {"partial": NATIVES["partial"], "reduce": _native("reduce", _reduce)}
 )
 DATACLASSES: Mapping[str, Any] = MappingProxyType(
     {

@@ -7,6 +7,7 @@ iterative and bounded, and it skips annotations, which are never evaluated.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ from app.compute.language.limits import Limits
 from app.compute.language.text import SourceText
 from app.core.errors import LimitExceeded, ProblemError, RefusedSource
 
+STATEMENT = re.compile(r"^(?:@|(?:def|class|import|from|async)\b)", re.MULTILINE)
 RECORD_ATTRIBUTES = ("_replace", "_asdict", "_fields")
 UNREAD_FIELDS = ("annotation", "returns", "type_comment", "ctx")
 DEFAULT_FORMS = (
@@ -35,6 +37,11 @@ DEFAULT_FORMS = (
     ast.cmpop,
     ast.boolop,
 )
+
+
+def is_module(source: SourceText) -> bool:
+    """Whether the text can only be a module: a line of it starts with a statement's keyword."""
+    return STATEMENT.search(source.text) is not None
 
 
 def parse_expression(source: SourceText) -> ast.Expression | None:
@@ -64,11 +71,14 @@ def parse_module(source: SourceText) -> ast.Module:
         row = source.lines[line - 1] if line <= len(source.lines) else ""
         offset = len(row[: max((error.offset or 1) - 1, 0)].encode())
         line, column = source.locate(line, offset)
+        equation = "cannot assign to function call" in str(error.msg)
         raise RefusedSource(
-            f"this is not Python: {error.msg}",
+            f"this is not Python: {str(error.msg).partition(': value has')[0]}",
             line=line,
             column=column,
-            hint="send a formula such as x**2 + sin(y), a lambda, or one def or more",
+            hint="send the right-hand side alone, as in x**2"
+            if equation
+            else "send a formula such as x**2 + sin(y), a lambda, or one def or more",
         ) from None
     assert isinstance(tree, ast.Module)
     return tree
@@ -81,7 +91,10 @@ def _tree(text: str, mode: str) -> ast.AST:
             return ast.parse(text, mode=mode)
     except (RecursionError, MemoryError):
         raise LimitExceeded(
-            "the source is nested too deeply", hint="name the inner parts and use the names"
+            "the source is nested too deeply",
+            line=1,
+            column=1,
+            hint="name the inner parts and use the names",
         ) from None
     except ValueError as error:
         if isinstance(error, SyntaxError):
@@ -96,6 +109,8 @@ def check_tree(tree: ast.AST, source: SourceText, limits: Limits) -> None:
         if count > limits.syntax_nodes:
             raise LimitExceeded(
                 f"the source has more than {limits.syntax_nodes} syntax nodes",
+                line=1,
+                column=1,
                 hint="pass data as arguments, not in the source",
             )
         if depth > limits.syntax_depth:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from os.path import commonprefix
 
 from app.compute.language.limits import Limits
 from app.core.errors import LimitExceeded, RefusedSource
@@ -111,10 +110,19 @@ def _check_characters(text: str) -> None:
 def _dedented(text: str) -> tuple[str, int]:
     lines = text.split("\n")
     written = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line.strip()]
-    common = commonprefix(written)
+    common = _common_start(written)
     if not common:
         return text, 0
     return "\n".join(line.removeprefix(common) for line in lines), len(common)
+
+
+def _common_start(texts: list[str]) -> str:
+    """The longest text that all of ``texts`` start with."""
+    first, last = min(texts, default=""), max(texts, default="")
+    for index, character in enumerate(first):
+        if last[index] != character:
+            return first[:index]
+    return first
 
 
 def _check_brackets(source: SourceText, limits: Limits) -> None:

@@ -40,8 +40,8 @@ def make(run: Evaluator, maker: Builtin, args: list[Any], kwargs: dict[str, Any]
                 hint=f"write {maker.name}(f)(x), not {maker.name}(f(x))",
             )
     made = host.call_raw(run, maker.name, maker.function, args, kwargs)
-    name = getattr(args[0], "name", "function") if args else short
-    return Transformed(f"{short}({name})" if args else short, made)
+    inner = "…" if not args or type(args[0]) is Transformed else getattr(args[0], "name", "…")
+    return Transformed(f"{short}({inner})", made)
 
 
 def unpacked(run: Evaluator, maker: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
