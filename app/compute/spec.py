@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgpack
+import orjson
 
 from app.core.values import Aval, Structure
 
@@ -67,12 +67,5 @@ class ProgramSpec:
 
 
 def _digest(part: Any) -> str:
-    return hashlib.sha256(msgpack.packb(_canonical(part), use_bin_type=True)).hexdigest()
-
-
-def _canonical(part: Any) -> Any:
-    if isinstance(part, Mapping):
-        return [[name, _canonical(part[name])] for name in sorted(part)]
-    if isinstance(part, (list, tuple)):
-        return [_canonical(item) for item in part]
-    return part
+    """JSON with sorted keys tells 1, 1.0 and true apart, and is the same in every process."""
+    return hashlib.sha256(orjson.dumps(part, option=orjson.OPT_SORT_KEYS)).hexdigest()

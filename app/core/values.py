@@ -27,6 +27,8 @@ DTYPES: Mapping[str, np.dtype] = {
 }
 """Every element type that may cross the wire, by name."""
 
+_NAMES: Mapping[np.dtype, str] = {dtype: name for name, dtype in DTYPES.items()}
+
 LAYOUTS = ("dense", "coo", "csr", "csc", "bcoo", "bcsr")
 
 Structure: TypeAlias = "list[Structure] | dict[str, Structure] | int | None"
@@ -68,9 +70,14 @@ class Aval:
         return cls(dtype, tuple(shape), layout, nse)
 
 
+def dtype_name(dtype: np.dtype) -> str:
+    """The wire's name of a dtype; numpy composes its own anew at every asking."""
+    return _NAMES.get(dtype) or dtype.name
+
+
 def aval_of(leaf: np.ndarray) -> Aval:
     """The abstract value of a dense leaf."""
-    return Aval(leaf.dtype.name, leaf.shape)
+    return Aval(dtype_name(leaf.dtype), leaf.shape)
 
 
 def flatten(tree: Any, leaves: list[Any]) -> Structure:

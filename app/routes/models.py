@@ -7,9 +7,10 @@ here. Models are strict and frozen; an unknown field is refused with the nearest
 from __future__ import annotations
 
 import difflib
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from app.core.codec.numbers import pointer
 from app.core.errors import InvalidArgument
@@ -48,12 +49,25 @@ class RunFields(Fields):
     diagnose: bool = False
 
 
+def _constant(value: Any) -> Any:
+    """A compile-time value: it is part of the program's key, so it must be plain and finite."""
+    if isinstance(value, list):
+        return [_constant(item) for item in value]
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if finite and (value is None or isinstance(value, (bool, int, float, str))):
+        return value
+    raise ValueError("static values are finite numbers, strings, booleans, null and lists of them")
+
+
+Constant = Annotated[Any, AfterValidator(_constant)]
+
+
 class CallFields(RunFields):
     """What every verb takes."""
 
     function: str | dict[str, Any]
     wrt: Parameter | list[Parameter] | None = None
-    static: dict[str, Any] | None = None
+    static: dict[str, Constant] | None = None
     vmap: Vmap | None = None
     dtype: FloatType = "float64"
     holomorphic: bool = False

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from app.core.codec.documents import Media
-from app.core.values import Leaf, SparseValue, Structure, unflatten
+from app.core.values import Leaf, SparseValue, Structure, dtype_name, unflatten
 
 Encoding = Literal["json", "base64"]
 
@@ -34,16 +34,17 @@ class Encoder:
         if isinstance(leaf, SparseValue):
             parts = {name: self.leaf(part) for name, part in leaf.parts.items()}
             return {"layout": leaf.layout, "shape": list(leaf.shape), **parts}
-        bare = leaf.dtype.name in (self.dtype, "bool")
+        name = dtype_name(leaf.dtype)
+        bare = name in (self.dtype, "bool")
         if leaf.ndim == 0 and bare:
             return self._scalar(leaf)
         if self.raw:
             return self._typed_raw(leaf)
-        empty = leaf.dtype.name == self.dtype and leaf.shape == (0,)
+        empty = name == self.dtype and leaf.shape == (0,)
         if bare and (leaf.size or empty):
             return self._nested(leaf)
         data = self._nested(_as_floats(leaf).ravel())
-        return {"dtype": leaf.dtype.name, "shape": list(leaf.shape), "data": data}
+        return {"dtype": name, "shape": list(leaf.shape), "data": data}
 
     def _scalar(self, leaf: np.ndarray) -> Any:
         number = leaf.item()
@@ -52,7 +53,7 @@ class Encoder:
         return number
 
     def _typed_raw(self, leaf: np.ndarray) -> dict[str, Any]:
-        head = {"dtype": leaf.dtype.name, "shape": list(leaf.shape)}
+        head = {"dtype": dtype_name(leaf.dtype), "shape": list(leaf.shape)}
         raw = np.ascontiguousarray(leaf).reshape(-1).view(np.uint8).data
         if self.media == "msgpack":
             return {**head, "data": raw}
