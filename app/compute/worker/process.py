@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from app.compute.pool.arena import Arena
 from app.compute.sandbox import libc
 from app.compute.sandbox.wall import Wall
 from app.compute.worker.channel import Channel
-from app.compute.worker.operations import Operations
+from app.compute.worker.operations import Answer, Operations
 from app.core.errors import LimitExceeded, ProblemError
 
 VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "tpu": "TPU_VISIBLE_CHIPS"}
@@ -58,27 +60,23 @@ def live(birth: Birth, engine: Any, settings: Mapping[str, Any]) -> None:
                 warm = True
             channel.send(number, ["ok", wall.held])
         else:
-            _answer(channel, operations, number, message, arrays)
+            channel.send(number, *_answer(operations, message, arrays))
         del message, arrays
 
 
-def _answer(
-    channel: Channel, operations: Operations, number: int, message: list[Any], arrays: list[Any]
-) -> None:
+def _answer(operations: Operations, message: list[Any], arrays: list[np.ndarray]) -> Answer:
+    """The operation's answer, or what it raised as one."""
     try:
-        answer, results = operations.answer(message, arrays)
-        channel.send(number, answer, results)
+        return operations.answer(message, arrays)
     except ProblemError as error:
-        channel.send(number, ["problem", error.to_wire()])
+        return ["problem", error.to_wire()], []
     except MemoryError:
         error = LimitExceeded(
             "the worker has no memory left for this", hint="work on parts, or send fewer points"
         )
-        channel.send(number, ["problem", error.to_wire()])
-    except OSError:
-        raise
-    except Exception:  # noqa: BLE001  the border of the process: the pool logs it, nobody else sees it
-        channel.send(number, ["fault", traceback.format_exc(limit=-8)[-4000:]])
+        return ["problem", error.to_wire()], []
+    except Exception:  # noqa: BLE001  the border of the process: the pool logs it, no client sees it
+        return ["fault", traceback.format_exc(limit=-8)[-4000:]], []
 
 
 def _warm(platform: str, device: int) -> None:
