@@ -1,0 +1,69 @@
+"""The text of each stage, and which source line and role each of its lines belongs to."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.compute.engine import Engine
+from app.core.errors import NotFound
+from tests.compute.engine.calls import spec_of
+
+SOURCE = """def f(x):
+    y = jnp.sin(x)
+    for k in range(2):
+        y = y * x
+    return jnp.sum(y)
+"""
+STAGES = ("jaxpr", "stablehlo", "hlo")
+SINE = {"jaxpr": " sin ", "stablehlo": "stablehlo.sine", "hlo": " sine("}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_lines_and_roles(engine: Engine, stage: str) -> None:
+    spec, _ = spec_of("grad", {"function": SOURCE, "args": [[1.0, 2.0]]})
+    found = engine.ir(spec, stage)
+    text = found["text"].splitlines()
+    sine = [entry for entry in found["lines"] if SINE[stage] in text[entry["n"] - 1]]
+    assert sine
+    assert all(entry["source"][-1] == 2 for entry in sine)
+    assert {entry["role"] for entry in found["lines"]} == {"tangent", "cotangent"}
+    assert {line for entry in found["lines"] for line in entry["source"]} <= {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_values_alone_are_primal(engine: Engine, stage: str) -> None:
+    spec, _ = spec_of("evaluate", {"function": SOURCE, "args": [[1.0, 2.0]]})
+    assert {entry["role"] for entry in engine.ir(spec, stage)["lines"]} == {"primal"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_paths_and_no_names_of_ours(engine: Engine, stage: str) -> None:
+    spec, _ = spec_of("grad", {"function": SOURCE, "args": [[1.0, 2.0]]})
+    text = engine.ir(spec, stage)["text"]
+    for secret in (".py", "site-packages", "app/", "File", "Frame", "metadata", "loc("):
+        assert secret not in text
+
+
+def test_nested_programs_inherit_their_line(engine: Engine) -> None:
+    source = "def f(x):\n    return lax.fori_loop(0, 3, lambda i, c: c * x, x)"
+    spec, _ = spec_of("evaluate", {"function": source, "args": [2.0]})
+    found = engine.ir(spec, "jaxpr")
+    text = found["text"].splitlines()
+    lines = {entry["n"]: entry["source"] for entry in found["lines"]}
+    products = [n for n, line in enumerate(text, 1) if " mul " in line]
+    assert products
+    assert all(lines[n][0] == 2 for n in products)
+
+
+def test_unknown_stage(engine: Engine) -> None:
+    spec, _ = spec_of("grad", {"function": SOURCE, "args": [[1.0, 2.0]]})
+    with pytest.raises(NotFound, match="no stage"):
+        engine.ir(spec, "assembly")
+
+
+def test_abstract_eval_knows_every_line(engine: Engine) -> None:
+    spec, _ = spec_of("abstract_eval", {"function": SOURCE, "args": [[1.0, 2.0]]})
+    found = engine.abstract_eval(spec)
+    assert found["out"] == {"dtype": "float64", "shape": []}
+    shapes = {each["line"]: each["shape"] for each in found["lines"]}
+    assert shapes == {2: [2], 4: [2], 5: []}
