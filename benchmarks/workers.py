@@ -59,12 +59,12 @@ async def _forked_starts() -> list[float]:
         image = ProgramImage(spec.key(), blob, lowering.meta, spec)
         found = []
         for _ in range(STARTS + 1):
-            result = await pool.run(image, [np.float64(2.0)], deadline_s=30.0)
+            result = await pool.run(image, [np.asarray(2.0)], deadline_s=30.0)
             assert float(result.leaves[0]) == 3.0
             (pid,) = (w["pid"] for w in pool.status()["workers"] if "compil" not in w["post"])
             os.kill(pid, signal.SIGKILL)
             start = time.perf_counter()
-            await pool.run(image, [np.float64(2.0)], deadline_s=30.0)
+            await pool.run(image, [np.asarray(2.0)], deadline_s=30.0)
             found.append(time.perf_counter() - start)
         return found[1:]
     finally:
