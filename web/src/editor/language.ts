@@ -4,13 +4,22 @@ import { autocompletion, type CompletionContext, type CompletionResult } from '@
 import { hoverTooltip, type EditorView } from '@codemirror/view';
 import type { LanguageName } from '../lib/api';
 
-/** Names as typed: `jnp.linalg.norm` is found under its full name, `sin` under `jnp.sin` too. */
+const ALIASES: [RegExp, string[]][] = [
+  [/^jnp\./, ['', 'np.', 'jax.numpy.']],
+  [/^lax\./, ['jax.lax.']],
+];
+
+/** Names as typed: `jnp.sin` is `sin`, `np.sin` and `jax.numpy.sin` too. */
 function index(names: readonly LanguageName[]): Map<string, LanguageName> {
   const map = new Map(names.map((item) => [item.name, item]));
   for (const item of names) {
-    const bare = item.name.replace(/^(jnp|jax\.numpy)\./, '');
-    if (!map.has(bare)) map.set(bare, item);
-    if (!map.has(`jnp.${bare}`) && !item.name.includes('.')) map.set(`jnp.${bare}`, item);
+    for (const [pattern, prefixes] of ALIASES) {
+      if (!pattern.test(item.name)) continue;
+      for (const prefix of prefixes) {
+        const name = item.name.replace(pattern, prefix);
+        if (!map.has(name)) map.set(name, item);
+      }
+    }
   }
   return map;
 }
@@ -19,7 +28,7 @@ function note(item: LanguageName): HTMLElement {
   const box = document.createElement('div');
   box.className = 'cm-note';
   const code = document.createElement('code');
-  code.textContent = item.signature || item.name;
+  code.textContent = item.signature.startsWith('(') ? item.name + item.signature : item.signature || item.name;
   box.append(code, item.summary);
   return box;
 }

@@ -21,7 +21,7 @@ const look = EditorView.theme({
     backgroundColor: 'var(--selection)', outline: 'none',
   },
   '.cm-ghost': {
-    color: 'var(--ghost)', fontSize: '0.86em', marginLeft: '1.6em', fontStyle: 'italic',
+    color: 'var(--ghost)', fontSize: '0.86em', marginLeft: '1.1em', fontStyle: 'italic',
     userSelect: 'none', whiteSpace: 'nowrap',
   },
   '.cm-lintRange-error': {

@@ -56,6 +56,7 @@ const nanTrap: Example = {
   },
   args: { x: 0 },
   range: [-1, 3],
+  sliders: { x: [-1, 3] },
 };
 
 const blackScholes: Example = {
@@ -175,7 +176,7 @@ const pendulum: Example = {
     return path`,
     verb: 'jvp',
     wrt: ['angle'],
-    direction: '1',
+    direction: '[1]',
   },
   args: { angle: 2.5, damping: 0.1 },
   sliders: { angle: [-3.1, 3.1], damping: [0, 1] },

@@ -97,7 +97,8 @@ function directionOf(settings: Settings, inputs: readonly Input[], output: Json 
   const names = differentiated(settings, inputs.map((input) => input.name));
   const chosen = inputs.filter((input) => names.includes(input.name));
   const directions = chosen.map((input) => onesLike(shapeless(input)));
-  return directions.length === 1 ? (directions[0] as Json) : directions;
+  // Tangents come one a parameter; vectors have the tree of `wrt`.
+  return settings.verb !== 'jvp' && directions.length === 1 ? (directions[0] as Json) : directions;
 }
 
 /** The body of `POST /v1/{verb}`: members at their defaults are left out. */

@@ -63,8 +63,12 @@ function shapeOf(item: Json): number[] | null {
   if (item.length === 0) return [0];
   const first = shapeOf(item[0] as Json);
   if (first === null) return null;
-  const same = item.every((part) => String(shapeOf(part)) === String(first));
-  return same ? [item.length, ...first] : null;
+  const alike = (part: Json): boolean => {
+    if (first.length === 0) return readNumber(part) !== null;
+    const shape = shapeOf(part);
+    return shape !== null && shape.length === first.length && shape.every((n, i) => n === first[i]);
+  };
+  return item.every(alike) ? [item.length, ...first] : null;
 }
 
 function firstIsBoolean(item: Json): boolean {
