@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from app.compute.pool.dispatch import Deaths, Dispatch, Missing
-from app.compute.pool.link import Link, WorkerDied
+from app.compute.pool.link import Link
 from app.compute.pool.protocol import Lowering
+from app.compute.pool.request import WorkerDied
 from app.compute.spec import ProgramSpec
 from app.core.errors import TooManyRequests
 
@@ -68,10 +70,12 @@ class Compiler:
         deadline_s: float,
     ) -> dict[str, Any]:
         """One of check, abstract_eval, ir, diagnose, catalogue; lists come under ``items``."""
-        sent, key = dict(payload), op
+        sent = dict(payload)
         if isinstance(spec := sent.get("spec"), ProgramSpec):
             key = spec.key()
             sent["spec"] = spec.to_wire()
+        else:
+            key = hashlib.sha256(repr(sorted(sent.items())).encode()).hexdigest()
         phase = {"diagnose": "run", "ir": "compile"}.get(op, "trace")
         answer, _, _ = await self._exchange(["ask", op, sent], leaves, deadline_s, phase, key)
         return answer

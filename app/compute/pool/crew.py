@@ -154,7 +154,8 @@ class Crew:
     def _fill(self, post: Post) -> None:
         if self._stopping or post.link is not None:
             return
-        if self.spare is not None and self.spare.ready:
+        # A spare that is answering a question would keep the post's own work waiting.
+        if self.spare is not None and self.spare.ready and not self.spare.load:
             post.link, self.spare = self.spare, None
             self.counters["adopted"] += 1
             self._adopt(post, post.link)
@@ -164,8 +165,7 @@ class Crew:
             self._spawn(self._hire(post))
 
     def _adopt(self, post: Post, link: Link) -> None:
-        if not link.load:
-            link.places = asyncio.Semaphore(self._window(post))
+        link.places = asyncio.Semaphore(self._window(post))
         if self.settings.platform != "cpu":
             link.request(["adopt", self._seen_by(post)], [], self.settings.start_s, "start")
 
@@ -281,6 +281,7 @@ class Crew:
             reason = link.overdue(now, self.settings.cancel_s)
             if reason == "deadline":
                 self.counters["deadline_kills"] += 1
+                self._log.warning("deadline passed", pid=link.pid, phase=link.inflight[0].phase)
                 link.end_deadline()
             elif reason == "cancelled":
                 self.counters["cancel_kills"] += 1

@@ -19,20 +19,10 @@ import numpy as np
 
 from app.compute.pool.arena import Arena
 from app.compute.pool.frames import FrameError, FrameReader, fill, pack, reserve
-from app.core.errors import DeadlineExceeded
+from app.compute.pool.request import Request, WorkerDied
 
 COPY_IN_THREAD = 1 << 20
 """Copies of more bytes than this leave the event loop."""
-
-Reply = tuple[str, Any, list[np.ndarray]]
-
-
-class WorkerDied(Exception):
-    """The worker ended; ``blamed`` where this request was the one running."""
-
-    def __init__(self, *, blamed: bool) -> None:
-        super().__init__("the worker ended")
-        self.blamed = blamed
 
 
 class Keeper(Protocol):
@@ -49,27 +39,6 @@ class Keeper(Protocol):
     def is_founded(self) -> bool:
         """Whether what forked the worker still lives."""
         ...
-
-
-class Request:
-    """One frame in flight."""
-
-    __slots__ = ("blocks", "future", "limit", "number", "phase", "started")
-
-    def __init__(
-        self,
-        number: int,
-        future: asyncio.Future[Reply],
-        limit: float,
-        phase: str,
-        blocks: Sequence[int] | None,
-    ) -> None:
-        self.number = number
-        self.future = future
-        self.limit = limit
-        self.phase = phase
-        self.blocks = blocks
-        self.started = 0.0
 
 
 class Link(asyncio.Protocol):
@@ -216,7 +185,7 @@ class Link(asyncio.Protocol):
         """End the worker because the first request passed its limit, and tell that one so."""
         head = self.inflight[0]
         if not head.future.done():
-            head.future.set_exception(_deadline(head))
+            head.future.set_exception(head.passed_deadline())
         self.close(blame=False)
 
     def close(self, *, blame: bool) -> None:
@@ -238,24 +207,14 @@ class Link(asyncio.Protocol):
         self._keeper.left(self)
 
     def _end_process(self) -> None:
-        if self._pidfd < 0:
-            return
         try:
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            if self._pidfd >= 0:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            elif self.pid:
+                os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         finally:
-            os.close(self._pidfd)
+            if self._pidfd >= 0:
+                os.close(self._pidfd)
             self._pidfd = -1
-
-
-def _deadline(request: Request) -> DeadlineExceeded:
-    hint = {
-        "run": "svd, pinv and lstsq of a matrix that holds an infinity never return in LAPACK; "
-        "otherwise do less work a call, or send a larger timeout_s",
-        "compile": "make the program smaller: lax.scan or lax.fori_loop in place of unrolled loops",
-        "trace": "make the function smaller, or its Python loops shorter",
-    }.get(request.phase)
-    return DeadlineExceeded(
-        f"{request.phase}: passed its limit of {request.limit:g} s and was ended", hint=hint
-    )

@@ -27,7 +27,10 @@ class ZygoteLost(Exception):
 
 
 class Zygote:
-    """One zygote process. Build a new one when it is lost."""
+    """One zygote process. Build a new one when it is lost.
+
+    The kernel ends it with the thread that started it: start a pool in a thread that stays.
+    """
 
     def __init__(self, settings: PoolSettings, on_exit: Callable[[int, int], None]) -> None:
         self._settings = settings
@@ -74,12 +77,20 @@ class Zygote:
     async def fork(
         self, serial: int, stream: socket.socket, arena: int, device: int | None
     ) -> tuple[int, int]:
-        """A new worker's process id and pidfd; the caller closes its own copies of what it gave."""
+        """A new worker's process id and pidfd (-1 where the kernel has none).
+
+        The caller closes its own copies of what it gave.
+        """
         if self._loop is None or self.lost.is_set():
             raise ZygoteLost("the zygote is not running")
         self._forks[serial] = future = self._loop.create_future()
         self._send({"serial": serial, "device": device}, [stream.fileno(), arena])
-        return await future
+        try:
+            async with asyncio.timeout(self._settings.start_s):
+                return await future
+        except TimeoutError:
+            self._close()
+            raise ZygoteLost("the zygote does not answer") from None
 
     async def stop(self) -> None:
         """End the process and every worker."""
@@ -131,10 +142,11 @@ class Zygote:
     def _understand(self, message: dict[str, Any], descriptors: list[int]) -> None:
         if "forked" in message:
             future = self._forks.pop(message["forked"], None)
+            pidfd = descriptors[0] if descriptors else -1
             if future is not None and not future.done():
-                future.set_result((message["pid"], descriptors[0]))
-            else:
-                os.close(descriptors[0])
+                future.set_result((message["pid"], pidfd))
+            elif pidfd >= 0:
+                os.close(pidfd)
         elif "exited" in message:
             self._on_exit(message["exited"], message["code"])
         elif self._ready is not None and not self._ready.done():

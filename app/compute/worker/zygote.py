@@ -72,8 +72,13 @@ class Zygote:
             self._become_worker(stream, arena, order["device"], parent)
         os.close(stream)
         os.close(arena)
-        pidfd = os.pidfd_open(pid)
-        self._send({"forked": order["serial"], "pid": pid}, [pidfd])
+        told = {"forked": order["serial"], "pid": pid}
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            self._send(told)  # some sandboxes know no pidfd: the pool then signals the number
+            return True
+        self._send(told, [pidfd])
         os.close(pidfd)
         return True
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from app.compute.image import ProgramImage
 from app.compute.pool.local import LocalPool
@@ -21,8 +22,10 @@ PYTHONIC = "tests.compute.pool.pythonic:Pythonic"
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    """One event loop a module: uvloop, as the server has, where the module says so."""
+    factory = uvloop.new_event_loop if getattr(request.module, "UVLOOP", False) else None
+    with asyncio.Runner(loop_factory=factory) as runner:
         yield runner
 
 

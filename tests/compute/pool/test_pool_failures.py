@@ -31,6 +31,8 @@ from tests.compute.pool.conftest import (
     wait_until,
 )
 
+UVLOOP = True
+
 DOUBLE = python_image("def run(leaves): return [leaves[0] * 2]")
 NAP = python_image(
     "import time\ndef run(leaves):\n    time.sleep(float(leaves[0][0]))\n    return [leaves[0]]"
@@ -324,6 +326,38 @@ def test_engine_that_cannot_start_is_told_at_once(runner: asyncio.Runner) -> Non
     pool = LocalPool(PoolSettings(engine="tests.compute.pool.absent:Engine"))
     with pytest.raises(Unavailable, match="did not start"):
         runner.run(pool.start())
+
+
+def test_hostile_questions_do_not_close_the_door_for_others(
+    runner: asyncio.Runner, pythonic: LocalPool
+) -> None:
+    hostile = {"source": "import os\ndef check(): os.abort()", "entry": "f"}
+
+    async def scenario() -> None:
+        for _ in range(3):
+            with pytest.raises(WorkerLost):
+                await pythonic.ask("check", hostile, deadline_s=5.0)
+        answer = await pythonic.ask("check", {"source": "", "entry": "g"}, deadline_s=5.0)
+        assert answer["name"] == "g"
+
+    runner.run(scenario())
+
+
+def test_questions_do_not_wait_for_a_compilation(
+    runner: asyncio.Runner, pythonic: LocalPool
+) -> None:
+    async def scenario() -> float:
+        await spare_ready(pythonic)
+        slow = spec_of("import time\ndef compile(): time.sleep(1.0)")
+        compiling = asyncio.create_task(compiled(pythonic, slow))
+        await asyncio.sleep(0.1)
+        begun = time.perf_counter()
+        await pythonic.ask("check", {"source": "", "entry": "g"}, deadline_s=5.0)
+        answered = time.perf_counter() - begun
+        await compiling
+        return answered
+
+    assert runner.run(scenario()) < 0.5
 
 
 def test_workers_see_no_secret(runner: asyncio.Runner, pythonic: LocalPool) -> None:

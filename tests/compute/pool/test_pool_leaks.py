@@ -25,6 +25,7 @@ from tests.compute.pool.conftest import (
     wait_until,
 )
 
+UVLOOP = True
 SIZES = (1, 100, 20_000, 300_000)
 ROOT = Path(__file__).parents[3]
 
