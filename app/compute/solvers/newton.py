@@ -1,0 +1,194 @@
+"""Newton's method in a trust region, with bounds: the default for few unknowns.
+
+The Hessian is exact. The region is an ellipsoid scaled by its diagonal, so that the units of
+the unknowns do not matter. Unknowns held by a bound are taken out; a step that leaves the box is
+pinned to it and the rest solved again; a projected gradient step is the fallback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from app.compute.solvers import trust_region
+from app.compute.solvers.box import Box
+from app.compute.solvers.outcomes import Outcome
+from app.compute.solvers.trust_region import Quadratic
+
+PINNINGS = 3
+"""How often a step is solved again with the unknowns it drove out of the box pinned."""
+
+
+class Point(NamedTuple):
+    """Where a minimiser is, and what it has cost."""
+
+    x: Any
+    value: Any
+    gradient: Any
+    iteration: Any
+    evaluations: Any
+    outcome: Any
+
+
+class NewtonState(NamedTuple):
+    """``radius`` is measured in the scaled norm."""
+
+    point: Point
+    hessian: Any
+    radius: Any
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Minimise ``value(x, extra)`` over a box. ``extra`` is constant within one solve."""
+
+    value: Callable[[Any, Any], Any]
+    box: Box
+    tolerance: float
+
+    def start(self, x: Any, extra: Any) -> NewtonState:
+        """Evaluate at the start, moved into the box."""
+        x = self.box.project(x)
+        value, gradient = jax.value_and_grad(self.value)(x, extra)
+        hessian = jax.hessian(self.value)(x, extra)
+        finite = all_finite(value, gradient, hessian)
+        zero = jnp.zeros((), jnp.int32)
+        hessian = jnp.where(finite, hessian, 0.0)
+        still = self.box.stationarity(x, gradient) == 0
+        convex = jnp.min(jnp.linalg.eigvalsh(hessian), initial=0.0) >= 0
+        outcome = jnp.where(still & convex, Outcome.GRADIENT, Outcome.RUNNING)
+        outcome = jnp.where(finite, outcome, Outcome.START).astype(jnp.int32)
+        point = Point(x, value, gradient, zero, zero + 1, outcome)
+        scale = scale_of(hessian)
+        radius = jnp.maximum(jnp.linalg.norm(scale * x), jnp.linalg.norm(gradient / scale))
+        return NewtonState(point, hessian, jnp.where(radius > 0, radius, 1.0))
+
+    def step(self, state: NewtonState, extra: Any) -> NewtonState:
+        """Try one step; take it where it decreases the value as the model says."""
+        point = state.point
+        scale = scale_of(state.hessian)
+        s = propose(point, state.hessian, scale, state.radius, self.box)
+        predicted = -(point.gradient @ s + 0.5 * s @ (state.hessian @ s))
+        x = self.box.project(point.x + s)
+        value, gradient = jax.value_and_grad(self.value)(x, extra)
+        return self._judge(state, extra, s, predicted, x, value, gradient, scale)
+
+    def _judge(
+        self,
+        state: NewtonState,
+        extra: Any,
+        s: Any,
+        predicted: Any,
+        x: Any,
+        value: Any,
+        gradient: Any,
+        scale: Any,
+    ) -> NewtonState:
+        old = state.point
+        noise = 16 * jnp.finfo(x.dtype).eps * jnp.abs(old.value)
+        length = jnp.linalg.norm(scale * s)
+        actual = old.value - value
+        ratio = actual / jnp.where(predicted > 0, predicted, jnp.inf)
+        # Below the rounding of the value only the gradient can tell which point is better.
+        flat = (predicted <= noise) & (jnp.abs(actual) <= noise)
+        calmer = self.box.stationarity(x, gradient) < self.box.stationarity(old.x, old.gradient)
+        better = jnp.where(flat, calmer, (ratio > trust_region.ACCEPT) & (actual > 0))
+        taken = better & all_finite(value, gradient)
+        ratio = jnp.where(flat & taken, 1.0, ratio)
+        ratio = jnp.where(all_finite(value, gradient), ratio, jnp.nan)
+        radius = trust_region.resized(state.radius, ratio, length)
+        x, value_, gradient = choose(taken, (x, value, gradient), (old.x, old.value, old.gradient))
+        hessian = jax.lax.cond(
+            taken, lambda: jax.hessian(self.value)(x, extra), lambda: state.hessian
+        )
+        good = all_finite(hessian)
+        hessian = jnp.where(good, hessian, jnp.diag(scale**2))
+        outcome = self._outcome(
+            old, s, predicted, taken, flat, Point(x, value_, gradient, *old[3:]), value
+        )
+        point = Point(x, value_, gradient, old.iteration + 1, old.evaluations + 1, outcome)
+        return NewtonState(point, hessian, radius)
+
+    def _outcome(
+        self, old: Point, s: Any, predicted: Any, taken: Any, flat: Any, new: Point, tried: Any
+    ) -> Any:
+        """Verified reasons to stop, the strongest last."""
+        eps = jnp.finfo(s.dtype).eps
+        size = jnp.maximum(1.0, jnp.abs(new.value))
+        slope = self.box.stationarity(new.x, new.gradient)
+        small = (slope <= self.tolerance) & (predicted <= self.tolerance * size)
+        tiny = jnp.all(jnp.abs(s) <= 4 * eps * jnp.abs(new.x) + jnp.finfo(s.dtype).tiny)
+        stuck = ~taken & tiny
+        nearly = slope * jnp.max(jnp.abs(new.x), initial=1.0) <= self.tolerance**0.5 * size
+        outcome = jnp.where(stuck, jnp.where(nearly, Outcome.PRECISION, Outcome.STALLED), 0)
+        outcome = jnp.where(flat & ~taken, Outcome.PRECISION, outcome)
+        outcome = jnp.where(small, Outcome.GRADIENT, outcome)
+        return jnp.where(fell(tried, old.value), Outcome.UNBOUNDED, outcome).astype(jnp.int32)
+
+
+def fell(value: Any, before: Any) -> Any:
+    """Whether a value is so low that no minimum is to be expected."""
+    return (value < -(jnp.finfo(value.dtype).max ** 0.2)) & (value < before)
+
+
+def scale_of(hessian: Any) -> Any:
+    """Square roots of the diagonal's sizes: units of the unknowns; 1 where there is none."""
+    diagonal = jnp.abs(jnp.diagonal(hessian))
+    largest = jnp.max(diagonal, initial=0.0)
+    seen = diagonal > largest * jnp.finfo(diagonal.dtype).eps ** 1.5
+    return jnp.sqrt(jnp.where(seen & (diagonal > 0), diagonal, 1.0))
+
+
+def propose(point: Point, hessian: Any, scale: Any, radius: Any, box: Box) -> Any:
+    """A step inside the region and the box with the least model value found."""
+    free = box.free(point.x, point.gradient)
+    zero = jnp.zeros_like(point.x)
+    if not box.bounded:
+        return region_step(point.gradient, hessian, free, scale, radius)
+
+    def again(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        free, fixed, _ = carry
+        s = fixed + region_step(point.gradient + hessian @ fixed, hessian, free, scale, radius)
+        moved = box.project(point.x + s) - point.x
+        out = free & (moved != s)
+        return free & ~out, jnp.where(out, moved, fixed), moved
+
+    _, _, newton = jax.lax.fori_loop(0, PINNINGS + 1, again, (free, zero, zero))
+    return best_of(newton, point, hessian, scale, radius, box)
+
+
+def best_of(newton: Any, point: Point, hessian: Any, scale: Any, radius: Any, box: Box) -> Any:
+    """The Newton step, or a projected scaled gradient step where the model prefers one."""
+    slope = point.gradient / scale
+    longest = radius / jnp.maximum(jnp.linalg.norm(slope), jnp.finfo(slope.dtype).tiny)
+    lengths = longest * 0.5 ** jnp.arange(0, 40, 2, dtype=slope.dtype)
+    paths = box.project(point.x - lengths[:, None] * (slope / scale)) - point.x
+    steps = jnp.concatenate([newton[None], paths])
+    models = steps @ point.gradient + 0.5 * jnp.sum(steps * (steps @ hessian), 1)
+    models = jnp.where(jnp.isfinite(models), models, jnp.inf)
+    return steps[jnp.argmin(models)]
+
+
+def region_step(gradient: Any, hessian: Any, free: Any, scale: Any, radius: Any) -> Any:
+    """The trust-region step over the free unknowns, zero in the others."""
+    scaled = hessian / (scale[:, None] * scale[None, :])
+    both = free[:, None] & free[None, :]
+    matrix = jnp.where(both, scaled, jnp.diag(jnp.where(free, 0.0, 1.0)))
+    eigenvalues, basis = jnp.linalg.eigh(matrix)
+    slopes = basis.T @ jnp.where(free, gradient / scale, 0.0)
+    p = basis @ trust_region.solve(Quadratic(eigenvalues, slopes), radius)
+    return jnp.where(free, p / scale, 0.0)
+
+
+def all_finite(*values: Any) -> Any:
+    """Whether every entry of every array is finite."""
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(value)) for value in values]))
+
+
+def choose(condition: Any, new: Any, old: Any) -> Any:
+    """One of two trees of arrays."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

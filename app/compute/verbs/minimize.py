@@ -1,0 +1,21 @@
+"""``minimize``: the least value of a scalar function, with bounds and constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.compute.call import Call
+from app.compute.solvers import machine
+from app.compute.solvers.minimizing import build
+from app.compute.solvers.outcomes import META
+from app.compute.verbs.verb import Verb
+
+
+def minimize(call: Call) -> Any:
+    """Solution, value, gradient norm, iterations, evaluations, outcome."""
+    return machine.run(build(call), call.options, call.directions)
+
+
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints", "options"}
+
+VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META),)
