@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-import msgpack
 import numpy as np
 
 from benchmarks import bodies
@@ -137,7 +136,7 @@ def _resident(ours: Connection) -> Row:
     n, calls = SIZES[2], 9
     x = np.linspace(0.0, 1.0, n)
     upload = request("POST", "/v1/arrays", bodies.pack(bodies.dense(x)), bodies.MSGPACK)
-    reference = msgpack.unpackb(check(ours.call(upload)).body)["id"]
+    reference = check(ours.call(upload)).header("location").rpartition("/")[2]
     body = {"function": "lambda x: jnp.sum(x * x)", "args": [{"ref": reference}]}
     call = request("POST", "/v1/evaluate", json.dumps(body).encode(), bodies.JSON)
     result = json.loads(check(ours.call(call)).body)["result"]

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             with tempfile.TemporaryDirectory(prefix="gradserve-bench-") as directory:
                 found.append(FAMILIES[name](Path(directory)))
-        except (RuntimeError, OSError, AssertionError, KeyError) as error:
+        except (RuntimeError, OSError, AssertionError, LookupError, ValueError) as error:
             failed.append(name)
             print(f"{name}: could not be measured: {error}", file=sys.stderr)
         print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
