@@ -12,32 +12,31 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 from app.compute.pool.arena import Arena
 from app.compute.pool.link import Link
+from app.compute.pool.post import HOPELESS, SPARE_FAILURES, Post, backoff
 from app.compute.pool.settings import PoolSettings
 from app.compute.pool.zygote import Zygote, ZygoteLost
 from app.core import logging
 from app.core.errors import Unavailable
 
 TICK = 0.05
-HOPELESS = 3
-"""Failures in a row after which a pool that has never been ready gives up."""
-BACKOFF = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before a start is tried again, after that many failures in a row."""
-
-
-@dataclass(eq=False, slots=True)
-class Post:
-    """A place for a worker: ``device`` is ``None`` for one that only compiles."""
-
-    name: str
-    device: int | None
-    link: Link | None = None
-    restarts: int = 0
-    failures: int = field(default=0, repr=False)
+EVENTS = (
+    "started",
+    "died",
+    "adopted",
+    "retries",
+    "deadline_kills",
+    "cancel_kills",
+    "zygotes_lost",
+    "loads",
+    "rejections",
+    "queue_refusals",
+    "poison_refusals",
+)
+"""What is counted over the life of a pool."""
 
 
 class Crew:
@@ -48,7 +47,7 @@ class Crew:
         self.posts = [Post(f"{settings.platform}:{n}", n) for n in range(settings.devices)]
         self.compilers = [Post(f"compile:{n}", None) for n in range(settings.compilers())]
         self.spare: Link | None = None
-        self.counters: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.sandbox: dict[str, bool] = {}
         self._zygote: Zygote | None = None
         self._zygote_failures = 0
@@ -129,7 +128,7 @@ class Crew:
 
     async def _run_zygote(self) -> None:
         while not self._stopping:
-            await asyncio.sleep(_backoff(self._zygote_failures))
+            await asyncio.sleep(backoff(self._zygote_failures))
             self._zygote = zygote = Zygote(self.settings, self._exited)
             try:
                 await zygote.start()
@@ -175,8 +174,6 @@ class Crew:
 
     async def _hire(self, post: Post | None) -> None:
         """Fork one worker for a post, or for the spare's place."""
-        if post is not None:
-            await asyncio.sleep(_backoff(post.failures))
         if (self.spare if post is None else post.link) is not None:
             return
         if self._zygote is None or self._zygote.lost.is_set():
@@ -184,12 +181,21 @@ class Crew:
         device = None if post is None else self._seen_by(post)
         try:
             link = await self._fork(post, device)
-        except (ZygoteLost, OSError) as error:
-            if not self._stopping:
-                self._log.warning("fork failed", error=repr(error))
+        except ZygoteLost:
+            return  # the next zygote fills every post
+        except OSError as error:
+            self._log.warning("fork failed", error=repr(error))
+            self._hire_later(post)
             return
         self.counters["started"] += 1
         self._log.debug("worker forked", pid=link.pid, post=post.name if post else "spare")
+
+    def _hire_later(self, post: Post | None) -> None:
+        if post is not None:
+            post.failures += 1
+        seconds = backoff(SPARE_FAILURES if post is None else post.failures)
+        again = self._renew_spare if post is None else lambda: self._fill(post)
+        asyncio.get_running_loop().call_later(seconds, again)
 
     def _seen_by(self, post: Post) -> int:
         # A compile worker of a GPU shares the first one: what it compiles fits them all.
@@ -251,20 +257,19 @@ class Crew:
         self.counters["died"] += 1
         if link is self.spare:
             self.spare = None
-            self._spawn(self._hire_spare_later(newborn))
+            if newborn:
+                self._hire_later(None)
+            else:
+                self._renew_spare()
         for post in self.everyone():
             if post.link is link:
                 post.link = None
                 post.restarts += 1
-                post.failures += newborn
-                if self.is_founded():
+                if newborn:
+                    self._hire_later(post)
+                elif self.is_founded():
                     self._fill(post)
         self._wake()
-
-    async def _hire_spare_later(self, newborn: bool) -> None:
-        if newborn:
-            await asyncio.sleep(BACKOFF[-2])
-        self._renew_spare()
 
     def _exited(self, pid: int, code: int) -> None:
         self._log.info("worker ended", pid=pid, code=code)
@@ -289,7 +294,3 @@ class Crew:
             else:
                 link.flush()
         self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
-
-
-def _backoff(failures: int) -> float:
-    return BACKOFF[min(failures, len(BACKOFF) - 1)]

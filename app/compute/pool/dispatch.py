@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from app.compute.image import ImageRejected
-from app.compute.pool.crew import Crew, Post
+from app.compute.pool.crew import Crew
 from app.compute.pool.link import Link
 from app.compute.pool.poison import Poison
+from app.compute.pool.post import Post
 from app.compute.pool.request import WorkerDied
 from app.compute.pool.settings import PoolSettings
 from app.core import logging

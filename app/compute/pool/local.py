@@ -15,8 +15,9 @@ import numpy as np
 
 from app.compute.image import ProgramImage, Resident
 from app.compute.pool.compiling import Compiler
-from app.compute.pool.crew import Crew, Post
+from app.compute.pool.crew import Crew
 from app.compute.pool.dispatch import Dispatch
+from app.compute.pool.post import Post
 from app.compute.pool.protocol import Lowering, RunResult
 from app.compute.pool.running import Runner
 from app.compute.pool.settings import PoolSettings

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from app.compute.image import ImageRejected, ProgramImage, Resident
-from app.compute.pool.crew import Post
 from app.compute.pool.dispatch import Deaths, Dispatch, Missing
 from app.compute.pool.link import Link
+from app.compute.pool.post import Post
 from app.compute.pool.protocol import RunResult
 from app.compute.pool.request import Reply, Request, WorkerDied
 from app.core.errors import TooManyRequests

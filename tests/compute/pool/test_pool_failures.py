@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.compute.pool.conftest import (
     PYTHONIC,
     StartPool,
     compiled,
+    descriptors,
     is_running,
     python_image,
     spec_of,
@@ -305,6 +307,26 @@ def test_draining_finishes_what_runs_and_refuses_the_rest(
         with pytest.raises(Unavailable):
             await endless
         await stopping
+
+    runner.run(scenario())
+
+
+def test_pool_out_of_descriptors_recovers(runner: asyncio.Runner, pythonic: LocalPool) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def scenario() -> None:
+        await spare_ready(pythonic)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors() - 1, hard))
+        try:
+            for _ in range(2):
+                pid = device_pid(pythonic)
+                if pid is not None:
+                    os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.3)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        await doubled(pythonic)
+        await spare_ready(pythonic)
 
     runner.run(scenario())
 
