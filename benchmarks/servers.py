@@ -82,6 +82,7 @@ def peer(module: str, directory: Path, path: str = "/empty") -> Iterator[int]:
     command = [sys.executable, "-m", "uvicorn", f"benchmarks.peers.{module}:app"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
+    command += ["--timeout-keep-alive", "75"]
     with running(command, port, path, directory / f"{module}.log"):
         yield port
 

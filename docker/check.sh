@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-python=${PYTHON:-python3}
+python=$(realpath -s "$(command -v "${PYTHON:-python3}")")
 
 "$python" docker/dockerfile.py check
 "$python" docker/compose_check.py
@@ -21,7 +21,7 @@ cleanup() {
 trap cleanup EXIT
 image=$scratch/opt/gradserve
 mkdir -p "$image/requirements" "$scratch/data" "$scratch/bin"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" > "$scratch/bin/python"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" > "$scratch/bin/python"
 chmod +x "$scratch/bin/python"
 
 # COPY, with what .dockerignore leaves out left out.
