@@ -17,6 +17,10 @@ class Ghost extends WidgetType {
   override eq(other: Ghost): boolean {
     return other.text === this.text;
   }
+  // Pointer moves over the ghost still concern its line.
+  override ignoreEvent(): boolean {
+    return false;
+  }
   override toDOM(): HTMLElement {
     const span = document.createElement('span');
     span.className = 'cm-ghost';

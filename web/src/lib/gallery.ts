@@ -47,16 +47,14 @@ const rosenbrock: Example = {
 const nanTrap: Example = {
   id: 'nan-trap',
   title: 'A NaN trap',
-  lesson: 'The value is fine and the gradient is not: the branch not taken still has a slope.',
+  lesson: 'One score too large for exp and a probability is not a number. The line that did it is named.',
   settings: {
-    source: `def safe_root(x):
-    root = jnp.sqrt(x)
-    return jnp.where(x > 0, root, 0.0)`,
-    verb: 'grad',
+    source: `def probabilities(scores):
+    weights = jnp.exp(scores)
+    return weights / jnp.sum(weights)`,
+    verb: 'evaluate',
   },
-  args: { x: 0 },
-  range: [-1, 3],
-  sliders: { x: [-1, 3] },
+  args: { scores: [1, 10, 1000] },
 };
 
 const blackScholes: Example = {

@@ -139,8 +139,7 @@ export class Session {
   /** An input's value moved: run again when that is quick, else the cards are stale. */
   moved(): void {
     this.edited();
-    const quick = this.run !== null && this.run.answer.elapsed < LIVE_LIMIT_MS;
-    if (!quick || this.run?.source !== this.settings.source) return;
+    if (this.run?.source !== this.settings.source || runTime(this.run) > LIVE_LIMIT_MS) return;
     clearTimeout(this.#liveTimer);
     this.#liveTimer = window.setTimeout(() => void this.execute({ live: true }), LIVE_PAUSE_MS);
   }
@@ -286,6 +285,13 @@ export class Session {
     const wrt = TAKES_WRT.has(verb) ? settings.wrt : [];
     return bodyOf({ ...settings, wrt }, this.inputs, this.output);
   }
+}
+
+/** How long a run takes once its program is there: what a repeated one will cost. */
+function runTime({ answer }: Run): number {
+  const once = new Set(['trace', 'lower', 'compile', 'find', 'load']);
+  const spent = answer.timing.filter(({ name }) => once.has(name)).reduce((sum, { ms }) => sum + ms, 0);
+  return answer.elapsed - spent;
 }
 
 function safeWire(input: Input): Json | undefined {

@@ -1,0 +1,302 @@
+// The playground as a user drives it, against a real server, at the size the environment names.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { after, before, test } from 'node:test';
+import { accessibility, BASE, launch, open, PHONE } from './browser.mjs';
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+/** One scenario: a fresh page, and at its end nothing said on the console, nothing asked elsewhere. */
+function scenario(name, work, options = {}) {
+  test(name, { timeout: 90_000 }, async () => {
+    const opened = await open(browser, options.path, options);
+    try {
+      await work(opened);
+      assert.deepEqual(opened.seen.errors, []);
+      assert.deepEqual(opened.seen.elsewhere, []);
+    } finally {
+      await opened.context.close();
+    }
+  });
+}
+
+scenario('opens with a first example that has run, and nothing for axe to find', async ({ page, player }) => {
+  assert.match((await player.numbers())[0], /^-0\.0704932/);
+  await page.locator('.curve canvas').first().waitFor();
+  await player.show('Program');
+  await page.locator('[role=option]').first().waitFor();
+  for (const part of ['Function', 'Results', 'Program']) {
+    await player.show(part);
+    assert.deepEqual(await accessibility(page), []);
+  }
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+});
+
+scenario('is as accessible in the dark, in its dialogs too', async ({ page, player }) => {
+  await player.results();
+  await page.getByRole('button', { name: /gallery/ }).click();
+  assert.deepEqual(await accessibility(page), []);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Code', exact: true }).click();
+  assert.deepEqual(await accessibility(page), []);
+}, { scheme: 'dark' });
+
+scenario('types, shows ghost shapes, runs, edits, turns stale', async ({ page, player }) => {
+  await player.write('');
+  await page.keyboard.type('x**2 + sin(x)', { delay: 8 });
+  await page.locator('.cm-ghost', { hasText: 'f64[]' }).waitFor();
+  await player.set('x', 3);
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '5.010007503399555');
+  await player.write('x**2 + sin(2*x)');
+  await player.show('Results');
+  await page.getByText('stale', { exact: true }).waitFor();
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => Math.abs(Number(first) - (6 + 2 * Math.cos(6))) < 1e-12);
+  assert.equal(await page.getByText('stale', { exact: true }).count(), 0);
+  // What is half typed is refused, and Chromium logs that.
+}, { expectedStatus: [422] });
+
+scenario('follows a moved input without being asked', async ({ page, player }) => {
+  await player.write('x^3');
+  await page.getByRole('textbox', { name: 'Value of x' }).waitFor();
+  await player.set('x', 2);
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '12');
+  await player.show('Function');
+  await player.set('x', 5);
+  await player.until(() => player.numbers(), ([first]) => first === '75');
+});
+
+scenario('underlines what the server refuses, where it says', async ({ page, player }) => {
+  await player.write('def f(x):\n    return x + undefined_thing');
+  const underlined = page.locator('.cm-lintRange-error');
+  await underlined.waitFor();
+  assert.equal(await underlined.textContent(), 'undefined_thing');
+  assert.match(await page.getByRole('alert').textContent(), /line 2/);
+  await player.write('def f(x):\n    return x + 1.0');
+  await underlined.waitFor({ state: 'detached' });
+}, { expectedStatus: [422] });
+
+scenario('completes and explains names from the registry of the server', async ({ page, player }) => {
+  await player.results();
+  await page.waitForLoadState('networkidle');
+  await player.write('');
+  await page.keyboard.type('x + jnp.logadd', { delay: 8 });
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'logaddexp' }).first().waitFor();
+  await page.keyboard.press('Escape');
+  await player.write('jnp.tanh(x)');
+  await page.locator('.cm-line').getByText('tanh').hover();
+  await page.locator('.cm-note code', { hasText: 'jnp.tanh(' }).waitFor();
+}, { expectedStatus: [422] });
+
+scenario('links a source line to its instructions in every stage, and back', async ({ page, player }) => {
+  await player.write('def f(x):\n    a = jnp.sin(x)\n    b = jnp.exp(a)\n    return a * b');
+  await page.locator('.cm-ghost').first().waitFor();
+  await player.run();
+  await player.results();
+  for (const [stage, word] of [['jaxpr', / exp/], ['StableHLO', /exponential/], ['HLO', /exponential/]]) {
+    await player.show('Program');
+    await page.getByRole('tab', { name: stage, exact: true }).click();
+    const exp = page.locator('[role=option][data-source="3"]').filter({ hasText: word }).first();
+    await exp.waitFor();
+    await exp.scrollIntoViewIfNeeded();
+    await exp.hover();
+    assert.match(await page.locator('.cm-line.cm-linked').textContent(), /jnp\.exp/);
+    if (PHONE) continue;
+    await page.locator('.cm-line').nth(2).hover();
+    const linked = page.locator('[role=option].linked');
+    await linked.first().waitFor();
+    const sources = await linked.evaluateAll((rows) => rows.map((row) => row.dataset.source));
+    assert.deepEqual([...new Set(sources)], ['3']);
+  }
+});
+
+scenario('pins a program and shows what differs in the next', async ({ page, player }) => {
+  await player.write('jnp.sum(jnp.sin(x))');
+  await player.run();
+  await player.results();
+  await player.show('Program');
+  await page.locator('[role=option]').first().waitFor();
+  await page.getByRole('button', { name: 'Pin' }).click();
+  await player.write('jnp.sum(jnp.cos(x))');
+  await page.locator('.cm-ghost').first().waitFor();
+  await player.run();
+  await player.results();
+  await player.show('Program');
+  await page.getByRole('button', { name: 'Diff' }).click();
+  await page.locator('.diff .add').first().waitFor();
+  await page.locator('.diff .cut').first().waitFor();
+});
+
+/** A .npy file of float64, version 1.0. */
+function npy(shape, values) {
+  const text = `{'descr': '<f8', 'fortran_order': False, 'shape': (${shape.join(', ')},), }`;
+  const header = text.padEnd(Math.ceil((10 + text.length + 1) / 64) * 64 - 11) + '\n';
+  const head = Buffer.from([0x93, ...Buffer.from('NUMPY'), 1, 0, header.length & 255, header.length >> 8]);
+  return Buffer.concat([head, Buffer.from(header), Buffer.from(new Float64Array(values).buffer)]);
+}
+
+scenario('takes dropped and chosen files', async ({ page, player }) => {
+  await player.write('jnp.sum(A @ A)');
+  const upload = page.getByLabel('Upload a file for A');
+  await upload.waitFor({ state: 'attached' });
+  await upload.setInputFiles({ name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('1,2\n3,4\n') });
+  await page.getByRole('textbox', { name: 'A[1, 0]' }).waitFor();
+  await player.verb('Value');
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '54');
+  await player.show('Function');
+  const values = Array.from({ length: 900 }, (_, i) => (i % 31 === 0 ? 2 : 0));
+  await upload.setInputFiles({ name: 'big.npy', mimeType: 'application/octet-stream', buffer: npy([30, 30], values) });
+  await page.getByText('f64[30,30]').first().waitFor();
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '120');
+});
+
+scenario('draws a matrix as a heat map that can be read', async ({ page, player }) => {
+  await player.example('The Jacobian of softmax');
+  await player.results();
+  const map = page.getByRole('application', { name: /Heat map of J/ });
+  await map.hover({ position: { x: 8, y: 8 } });
+  await page.getByText('[0, 0]', { exact: true }).waitFor();
+  await map.focus();
+  await page.keyboard.press('ArrowDown');
+  await page.getByText('[1, 0]', { exact: true }).waitFor();
+});
+
+scenario('draws a function of two numbers, and moves its point', async ({ page, player }) => {
+  await player.example('Rosenbrock');
+  await player.results();
+  const contour = page.getByRole('application', { name: /Contour over x and y/ });
+  await contour.scrollIntoViewIfNeeded();
+  const before = await player.numbers();
+  await contour.click({ position: { x: 120, y: 60 } });
+  await player.until(() => player.numbers(), (now) => String(now) !== String(before));
+});
+
+scenario('says which line made a not-a-number', async ({ page, player }) => {
+  await player.example('A NaN trap');
+  await player.results();
+  const line = page.getByRole('status').getByRole('button', { name: 'line 2' }).first();
+  await line.waitFor();
+  await page.getByRole('status').getByText('exp of 1000').waitFor();
+  await line.focus();
+  assert.match(await page.locator('.cm-line.cm-linked').textContent(), /exp/);
+});
+
+scenario('checks a gradient against finite differences', async ({ page, player }) => {
+  await player.example('Black–Scholes');
+  await player.results();
+  await page.getByRole('button', { name: /finite differences/ }).click();
+  await page.getByText('They agree').waitFor();
+});
+
+scenario('tells a hit from a miss, and why it missed', async ({ page, player }) => {
+  const unique = `x * ${Math.random()}`;
+  await player.write(unique);
+  await page.locator('.cm-ghost').first().waitFor();
+  await player.run();
+  await player.results();
+  await player.result.getByText(/Miss.*the source/).waitFor();
+  await player.run();
+  await player.show('Results');
+  await player.result.getByText(/Hit: the program was in memory/).waitFor();
+  await player.result.getByRole('img', { name: /^Time:.*execute/ }).waitFor();
+});
+
+scenario('shares its whole state; a shared link traces and never runs', async ({ page, player, context }) => {
+  await player.write('def f(u, v=2.0):\n    return jnp.sum(u**2) * v  # “shared”');
+  await page.getByRole('combobox', { name: 'Form of u' }).selectOption('vector');
+  await player.verb('Hessian');
+  await page.getByRole('button', { name: 'Share' }).click();
+  await page.getByText(/Link/).waitFor();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(link.startsWith(`${BASE}/#s=`));
+
+  const other = await context.newPage();
+  const asked = [];
+  other.on('request', (request) => request.method() === 'POST' && asked.push(new URL(request.url()).pathname));
+  await other.goto(link);
+  await other.locator('.cm-ghost').first().waitFor();
+  await other.waitForTimeout(600);
+  assert.deepEqual([...new Set(asked)].sort(), ['/v1/abstract_eval', '/v1/functions']);
+  assert.match(await other.locator('.cm-content').textContent(), /“shared”/);
+  assert.equal(await other.getByRole('radio', { name: 'Hessian', exact: true }).getAttribute('aria-checked'), 'true');
+  assert.equal(await other.getByRole('textbox', { name: 'u[2]' }).inputValue(), '3');
+});
+
+scenario('says so when a link is damaged', async ({ page }) => {
+  await page.getByText(/damaged/).waitFor();
+}, { path: '/#s=AAAA' });
+
+scenario('gives code that runs', async ({ page, player }) => {
+  await player.write('def f(s):\n    return jnp.sum(jnp.where(s > 0, s**3, 0.0))  # it\'s "quoted"');
+  await page.getByRole('combobox', { name: 'Form of s' }).selectOption('vector');
+  await page.locator('.cm-ghost').first().waitFor();
+  await page.getByRole('button', { name: 'Code', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  const codeFor = async (language) => {
+    await dialog.getByRole('tab', { name: language, exact: true }).click();
+    return dialog.locator('pre').textContent();
+  };
+  const run = (program, args, input) => execFileSync(program, args, { input, encoding: 'utf8', timeout: 60_000 });
+  const numbers = (text) => JSON.parse(text);
+  assert.deepEqual(numbers(run('sh', ['-c', await codeFor('curl')])).result, [3, 12, 27]);
+  assert.deepEqual(numbers(run(process.env.PYTHON, ['-'], await codeFor('Python'))), [3, 12, 27]);
+  assert.deepEqual(numbers(run(process.execPath, ['--input-type=module', '-'], await codeFor('JavaScript'))), [3, 12, 27]);
+  for (const language of ['R', 'Julia', 'Go']) assert.match(await codeFor(language), /\/v1\/grad/);
+});
+
+scenario('can be driven by keyboard alone', async ({ page, player }) => {
+  await player.results();
+  await player.show('Function');
+  const focused = (name) => page.evaluate((wanted) => {
+    let at = document.activeElement;
+    while (at?.shadowRoot) at = at.shadowRoot.activeElement;
+    return (at?.getAttribute('aria-label') ?? at?.textContent ?? '').includes(wanted);
+  }, name);
+  const tabTo = async (name) => {
+    for (let i = 0; i < 40; i++) {
+      if (await focused(name)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab never reaches ${name}`);
+  };
+  await tabTo('Function source');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText('z^4');
+  // Escape, then Tab, leaves the editor (Tab alone indents); an open completion takes one Escape.
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Tab');
+  await tabTo('Gradient');
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('textbox', { name: 'Value of z' }).waitFor();
+  await tabTo('Value of z');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('2');
+  await page.keyboard.press('ControlOrMeta+Enter');
+  await player.until(() => player.numbers(), (got) => got.join() === '16,32');
+});
+
+scenario('keeps a chosen theme', async ({ page }) => {
+  await page.getByRole('button', { name: 'Use the dark theme' }).click();
+  await page.reload();
+  assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
+});
+
+scenario('every example of the gallery runs', async ({ page, player }) => {
+  await page.getByRole('button', { name: /gallery/ }).click();
+  const titles = await page.locator('dialog .title').allTextContents();
+  assert.ok(titles.length >= 12);
+  await page.keyboard.press('Escape');
+  for (const title of titles) {
+    await player.example(title);
+    await player.results();
+    assert.equal(await page.getByRole('alert').count(), 0, title);
+  }
+});
