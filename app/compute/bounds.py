@@ -84,7 +84,7 @@ def nbytes(aval: Any) -> int:
     shape = getattr(aval, "shape", None)
     if shape is None or getattr(aval, "dtype", None) is None:
         return 0
-    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
+    if jax.numpy.issubdtype(aval.dtype, jax.dtypes.extended):
         return math.prod(shape) * 16
     return math.prod(shape) * aval.dtype.itemsize
 

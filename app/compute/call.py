@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from jax.extend import core as jex
 
 from app.compute import results
 from app.compute.arguments import Arguments, Wrt
+from app.compute.branches import Guarded
 from app.core.errors import InvalidArgument
 
 Tree = Any
@@ -41,6 +43,13 @@ class Staged:
         leaves = jax.tree.leaves(list(args))
         flat = jex.jaxpr_as_fun(self.closed)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(self.out), flat)
+
+    @cached_property
+    def guarded(self) -> Callable[..., Tree]:
+        """The same function, fit to be differentiated where a branch is discarded."""
+        flat = Guarded(self.closed)
+        treedef = jax.tree.structure(self.out)
+        return lambda *args: jax.tree.unflatten(treedef, flat(*jax.tree.leaves(list(args))))
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Call:
         args = list(self.args)
         for position, point in zip(self.wrt.positions, points, strict=True):
             args[position] = point
-        return self.staged(*args)
+        return self.staged.guarded(*args)
 
     def require_differentiable(self) -> None:
         """Raise ``InvalidArgument`` unless every ``wrt`` leaf is floating (or complex)."""

@@ -100,7 +100,7 @@ def _state(value: Any) -> int:
 
 
 def _is_opaque(value: Any) -> bool:
-    return jax.dtypes.issubdtype(jax.numpy.result_type(value), jax.dtypes.extended)
+    return jax.numpy.issubdtype(jax.numpy.result_type(value), jax.dtypes.extended)
 
 
 def _blame(

@@ -6,7 +6,7 @@ puts one more axis in front. Missing parts (null) are zero. Nothing is broadcast
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +75,13 @@ def _readings(given: Any, targets: Sequence[Target]) -> list[list[Any]]:
         readings.append(given)
     if count == 1:
         readings.insert(0 if _is_leaf(given) else len(readings), [given])
-    if _is_leaf(given) and given.shape[:1] == (count,):
-        readings.append([given[place] for place in range(count)])
+    if getattr(given, "shape", ())[:1] == (count,):
+        readings.append(list(_rows(given, count)))
     return readings
+
+
+def _rows(given: Any, count: int) -> Iterator[Any]:
+    return (given[place] for place in range(count))
 
 
 def _is_leaf(tree: Any) -> bool:

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import msgpack
 import numpy as np
 from jax._src.interpreters.pxla import global_aval_to_result_handler
-from jax._src.lib import xla_client
+from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
+from jax.core import ShapedArray
 from jax.sharding import SingleDeviceSharding
 from jaxlib.lapack import _lapack
 
@@ -44,7 +45,7 @@ class Slot:
     def of(cls, leaf: int, shape: Sequence[int], name: str) -> Slot:
         """From plain numbers and the dtype's name."""
         dtype = DTYPES[name]
-        return cls(leaf, tuple(shape), dtype, jax.core.ShapedArray(tuple(shape), dtype))
+        return cls(leaf, tuple(shape), dtype, ShapedArray(tuple(shape), dtype))
 
     def to_wire(self) -> list[Any]:
         """What ``of`` takes."""
@@ -129,7 +130,8 @@ def serialise(executable: Executable) -> bytes:
     """The stored form of an executable."""
     xla = executable.loaded.client.serialize_executable(executable.loaded)
     slots = [[slot.to_wire() for slot in part] for part in (executable.inputs, executable.outputs)]
-    return msgpack.packb([FORMAT, identity(), *slots, xla])
+    blob: Any = msgpack.packb([FORMAT, identity(), *slots, xla])
+    return blob
 
 
 def load(blob: bytes) -> Executable:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from importlib.metadata import version
 
 import jax
-import jaxlib
 
 from app.compute.host import cpu_features
 from app.compute.precision import MATMUL_PRECISION
@@ -21,7 +21,7 @@ def identity() -> dict[str, str]:
     devices = jax.local_devices()
     return {
         "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
+        "jaxlib": version("jaxlib"),
         "platform": devices[0].platform,
         "device": devices[0].device_kind,
         "devices": str(len(devices)),

@@ -43,7 +43,7 @@ def _key(name: Any) -> str:
 def _leaf(value: Any) -> Any:
     if isinstance(value, (jax.Array, np.ndarray, np.generic)):
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-            return jax.random.key_data(value)
+            return jax.random.key_data(jnp.asarray(value))
         if value.dtype == jax.dtypes.float0:
             return None
         return value

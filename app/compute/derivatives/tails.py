@@ -32,7 +32,7 @@ def sigmoid(x: Any) -> Any:
 
 @wraps(jax.lax.logistic)
 def logistic(x: Any, accuracy: Any = None) -> Any:
-    return jax.lax.logistic(x, accuracy) if accuracy is not None else _logistic(_inexact(x))
+    return _logistic(_inexact(x)) if accuracy is None else jax.lax.logistic(x, accuracy=accuracy)
 
 
 @jax.custom_jvp

@@ -29,7 +29,9 @@ def test_the_log_of_a_negative_number(engine: Engine) -> None:
 
 
 def test_what_where_discards_is_not_blamed(engine: Engine) -> None:
-    source = "def f(x):\n    y = jnp.log(x)\n    return jnp.sum(jnp.where(x > 0, y, 0)) / (x[0] - 1)"
+    source = (
+        "def f(x):\n    y = jnp.log(x)\n    return jnp.sum(jnp.where(x > 0, y, 0)) / (x[0] - 1)"
+    )
     (found,) = diagnose(engine, "evaluate", source, [[1.0, -1.0]])
     assert found["line"] == 3
     assert found["operation"] == "div"

@@ -16,7 +16,9 @@ from app.compute.executable import IncompatibleExecutableError
 from app.core.errors import InvalidArgument
 from tests.compute.engine.calls import spec_of
 
-LAPACK = "def f(a):\n    w, v = jnp.linalg.eigh(a @ a.T)\n    return (jnp.sum(w * jnp.linalg.det(a)),"
+LAPACK = (
+    "def f(a):\n    w, v = jnp.linalg.eigh(a @ a.T)\n    return (jnp.sum(w * jnp.linalg.det(a)),"
+)
 LAPACK += " jnp.linalg.solve(a, a[0]))"
 RUNNER = """
 import pickle, sys
@@ -122,7 +124,9 @@ def test_large_aligned_inputs_and_resident_arrays_are_not_copied(engine: Engine)
     body = {"function": "lambda x: jnp.sum(x)", "args": [{"dtype": "float64", "shape": [0],
             "data": []}]}  # fmt: skip
     spec, _ = spec_of("evaluate", body)
-    spec = type(spec).from_wire({**spec.to_wire(), "avals": [["float64", [100_000], "dense", None]]})
+    spec = type(spec).from_wire(
+        {**spec.to_wire(), "avals": [["float64", [100_000], "dense", None]]}
+    )
     program = engine.build(engine.lower(spec))
     resident = engine.put(aligned)
     for leaf in (aligned, resident):
