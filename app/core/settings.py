@@ -56,6 +56,13 @@ class Settings(BaseSettings):
     body_s: float = Field(default=60.0, gt=0)
     drain_s: float = Field(default=30.0, ge=0)
 
+    run_ttl_s: float = Field(default=86_400.0, gt=0)
+    async_run_s: float = Field(default=3600.0, gt=0)
+    async_runs: int | None = Field(default=None, ge=1, le=256)
+    async_queue: int = Field(default=1000, ge=1)
+    async_queue_client: int = Field(default=250, ge=1)
+    run_lease_s: float = Field(default=6.0, ge=0.5)
+
     body_bytes: int = Field(default=256 * MIB, ge=KIB)
     nesting: int = Field(default=64, ge=4, le=512)
     source_bytes: int = Field(default=64 * KIB, ge=256)

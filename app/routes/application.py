@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import signal
 import threading
@@ -17,7 +18,7 @@ from app.core import logging
 from app.core.errors import HeadersTooLarge, ProblemError, Unauthorized, Unavailable
 from app.core.ids import request_id
 from app.core.settings import Settings
-from app.routes import arrays, functions, operations, pages, problems, programs, verbs
+from app.routes import arrays, functions, operations, pages, problems, programs, runs, verbs
 from app.routes.compute import ComputeEndpoint
 from app.routes.reading import Message, Receive, Scope, Send
 from app.services.assembly import Services, assemble
@@ -87,7 +88,7 @@ def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
     @asynccontextmanager
     async def lifespan(web: FastAPI) -> AsyncIterator[None]:
         await services.start()
-        _drain_on_signal(web)
+        _drain_on_signal(web, services)
         yield
         await services.stop()
 
@@ -102,7 +103,7 @@ def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
     web.state.services = services
     web.state.draining = False
     problems.install(web)
-    for routes in (functions, arrays, programs, operations):
+    for routes in (functions, arrays, programs, runs, operations):
         web.include_router(routes.router)
     verbs.mount(web, compute)
     _describe(web)
@@ -110,8 +111,9 @@ def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:
     return web
 
 
-def _drain_on_signal(web: FastAPI) -> None:
+def _drain_on_signal(web: FastAPI, services: Services) -> None:
     """Refuse new calls from the first signal on; the server's own handler then closes it."""
+    loop = asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -119,6 +121,7 @@ def _drain_on_signal(web: FastAPI) -> None:
 
         def drain(received: int, frame: FrameType | None, closing: Any = closing) -> None:
             web.state.draining = True
+            loop.call_soon_threadsafe(services.runs.drain)
             if callable(closing):
                 closing(received, frame)
 

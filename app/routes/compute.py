@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from app.compute.spec import ProgramSpec
 from app.core.codec.calls import DecodedBody, decode_body, encode_body
-from app.core.codec.documents import Media
+from app.core.codec.documents import Media, dump
 from app.routes import problems
-from app.routes.models import (
-    VERB_FIELDS,
-    CallFields,
-    FloatType,
-    Output,
-    RunFields,
-    options_of,
-    validate,
-)
+from app.routes.clients import client_of
+from app.routes.models import VERB_FIELDS, CallFields, RunFields, options_of, validate
+from app.routes.preference import Preference, idempotency_key, preference_of
 from app.routes.reading import (
     BodyLimits,
     Departure,
@@ -34,9 +30,11 @@ from app.routes.reading import (
 )
 from app.services.assembly import Services
 from app.services.call import Answer, Inputs, RunOptions
+from app.services.runs.packing import Request
+from app.services.runs.run import Client
 
 PROGRAMS = "/v1/programs/"
-_MEDIA_TYPES: Mapping[Media, bytes] = {
+MEDIA_TYPES: Mapping[Media, bytes] = {
     "json": b"application/json",
     "msgpack": b"application/msgpack",
 }
@@ -49,6 +47,7 @@ class ComputeEndpoint:
         self._services = services
         settings = services.settings
         self._limits = BodyLimits(settings.body_bytes, settings.body_s)
+        self._keyed = bool(settings.api_keys)
         self.paths = {f"/v1/{verb}": verb for verb in VERB_FIELDS}
 
     def handles(self, scope: Scope) -> bool:
@@ -67,19 +66,22 @@ class ComputeEndpoint:
         try:
             media = media_of(headers)
             body = await read_body(headers, receive, self._limits)
+            media_out = accepted(headers, media)
             with Departure(receive):
-                if verb is None:
-                    name = scope["path"][len(PROGRAMS) :]
-                    answer, dtype, output = await self._rerun(name, body, media)
+                asked = await self._asked(verb, scope["path"], body, media)
+                prefer = headers.get(b"prefer")
+                if prefer is not None and (preference := preference_of(prefer)) is not None:
+                    client = client_of(scope, headers, keyed=self._keyed)
+                    begun = await self._begin(asked, preference, client, headers, media_out)
+                    status, payload, head = begun
                 else:
-                    answer, dtype, output = await self._call(verb, body, media)
-                media = accepted(headers, media)
-                payload = await self._encode(answer, dtype, output, media)
-            cache = answer.fields.get("cache", "")
-            head = [
-                (b"content-type", _MEDIA_TYPES[media]),
-                (b"server-timing", _server_timing(answer.timings)),
-            ]
+                    answer = await self._answer(asked)
+                    payload = await self._encode(answer, asked, media_out)
+                    cache = answer.fields.get("cache", "")
+                    head = [
+                        (b"content-type", MEDIA_TYPES[media_out]),
+                        (b"server-timing", _server_timing(answer.timings)),
+                    ]
         except Disconnected:
             return
         except Exception as error:  # noqa: BLE001  the last place: nothing may pass as a 500 page
@@ -92,35 +94,55 @@ class ComputeEndpoint:
         seconds = time.perf_counter() - started
         self._services.metrics.called(verb or "program", status, cache, seconds)
 
-    async def _call(self, verb: str, body: bytes, media: Media) -> tuple[Answer, FloatType, Output]:
+    async def _asked(self, verb: str | None, path: str, body: bytes, media: Media) -> _Asked:
         services = self._services
+        if verb is None:
+            name = path[len(PROGRAMS) :]
+            spec = await services.programs.spec(name)
+            decoded = await self._decode(body, media, spec.dtype)
+            fields: RunFields = validate(RunFields, decoded.fields)
+            return _Asked(*await services.calls.fitted(name, _inputs(decoded)), fields)
         decoded = await self._decode(body, media)
-        fields: CallFields = validate(VERB_FIELDS[verb], decoded.fields)
-        source = await services.functions.resolve(fields.function)
+        call: CallFields = validate(VERB_FIELDS[verb], decoded.fields)
+        source = await services.functions.resolve(call.function)
         spec, leaves = await services.calls.spec(
             verb,
             source,
             _inputs(decoded),
-            options_of(fields),
-            dtype=fields.dtype,
+            options_of(call),
+            dtype=call.dtype,
             platform=services.settings.platform,
         )
-        if verb == "abstract_eval":
-            answer = await _abstract(services, spec)
-        else:
-            answer = await services.calls.run(spec, leaves, _run_options(fields))
-        return answer, fields.dtype, fields.output
+        return _Asked(spec, leaves, call)
 
-    async def _rerun(
-        self, name: str, body: bytes, media: Media
-    ) -> tuple[Answer, FloatType, Output]:
-        services = self._services
-        spec = await services.programs.spec(name)
-        decoded = await self._decode(body, media, spec.dtype)
-        fields: RunFields = validate(RunFields, decoded.fields)
-        answer = await services.calls.rerun(name, _inputs(decoded), _run_options(fields))
-        dtype: FloatType = "float32" if spec.dtype == "float32" else "float64"
-        return answer, dtype, fields.output
+    async def _answer(self, asked: _Asked) -> Answer:
+        options = _run_options(asked.fields)
+        return await self._services.calls.answer(asked.spec, asked.leaves, options)
+
+    async def _begin(
+        self,
+        asked: _Asked,
+        preference: Preference,
+        client: Client,
+        headers: Mapping[bytes, bytes],
+        media: Media,
+    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+        """Begin a run: 202 and where it is, or its answer where it ends within ``wait``."""
+        runs, fields = self._services.runs, asked.fields
+        request = Request(asked.spec, asked.leaves, _run_options(fields), fields.output.encoding)
+        run = await runs.submit(asked.spec.verb, request, client, idempotency_key(headers))
+        head = [
+            (b"content-type", MEDIA_TYPES[media]),
+            (b"location", f"/v1/runs/{run.id}".encode()),
+            (b"preference-applied", b"respond-async"),
+        ]
+        if preference.wait_s:
+            await runs.wait(run.id, preference.wait_s)
+            run = await runs.get(run.id, client)
+            answered = await runs.answer(run, media) if run.status == "done" else None
+            if answered is not None:
+                return 200, answered, head
+        return 202, dump({"run": run.id, "status": run.status}, media), head
 
     async def _decode(self, body: bytes, media: Media, dtype: str | None = None) -> DecodedBody:
         services = self._services
@@ -130,8 +152,9 @@ class ComputeEndpoint:
             weight, decode_body, body, media, services.codec_limits, dtype=dtype
         )
 
-    async def _encode(self, answer: Answer, dtype: str, output: Output, media: Media) -> bytes:
-        heavy = media == "json" and output.encoding == "json"
+    async def _encode(self, answer: Answer, asked: _Asked, media: Media) -> bytes:
+        encoding = asked.fields.output.encoding
+        heavy = media == "json" and encoding == "json"
         weight = sum(getattr(leaf, "nbytes", 0) for leaf in answer.leaves) if heavy else 0
         return await self._services.codec.run(
             weight,
@@ -140,14 +163,18 @@ class ComputeEndpoint:
             {"result": answer.result},
             answer.leaves,
             media,
-            dtype,
-            output.encoding,
+            asked.spec.dtype,
+            encoding,
         )
 
 
-async def _abstract(services: Services, spec: Any) -> Answer:
-    said = await services.calls.abstract_eval(spec)
-    return Answer(None, [], {"result": said["out"], "lines": said["lines"]})
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request, understood: what to run, on what, and how to answer."""
+
+    spec: ProgramSpec
+    leaves: list[Any]
+    fields: RunFields
 
 
 def _inputs(decoded: DecodedBody) -> Inputs:

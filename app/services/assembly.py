@@ -24,6 +24,13 @@ from app.services.call import CallService
 from app.services.function import FunctionService
 from app.services.metrics import Metrics
 from app.services.program import ProgramService
+from app.services.run import RunService
+from app.services.runs.chunks import Chunks
+from app.services.runs.journal import Journal
+from app.services.runs.queue import FairQueue, QueueLimits
+from app.services.runs.runner import Runner, RunnerSettings
+from app.services.runs.scout import Scout
+from app.services.runs.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +47,19 @@ class Services:
     arrays: ArrayService
     programs: ProgramService
     calls: CallService
+    runs: RunService
     metrics: Metrics
 
     async def start(self) -> None:
         """Start codec processes and workers; the store connects by itself, whenever it can."""
         self.codec.warm()
         await self.pool.start()
+        self.runs.start()
         logging.get("server").info("ready", **self.pool.status()["sandbox"])
 
     async def stop(self) -> None:
-        """Let what runs finish, then end every process and close the store."""
+        """Give runs back, let calls finish, then end every process and close the store."""
+        await self.runs.stop()
         await self.pool.stop(self.settings.drain_s)
         self.codec.close()
         await self.store.close()
@@ -70,7 +80,8 @@ def assemble(settings: Settings) -> Services:
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     limits = StoreLimits({"prog": settings.program_cache_bytes})
     store = open_store(settings.redis_url or data_dir / "store.sqlite3", limits)
-    cache = ProgramCache(store, Signer(_secret(settings, data_dir)), variant())
+    signer = Signer(_secret(settings, data_dir))
+    cache = ProgramCache(store, signer, variant())
     pool = LocalPool(_pool_settings(settings))
     codec_limits = CodecLimits(settings.array_bytes, settings.nesting)
     arrays = ArrayService(store, codec_limits, settings.array_memory_bytes)
@@ -81,21 +92,42 @@ def assemble(settings: Settings) -> Services:
         memory_bytes=settings.image_memory_bytes,
         text_s=settings.trace_s + settings.compile_s,
     )
+    calls = CallService(pool, programs, arrays, run_s=settings.run_s)
+    codec = Offload(settings.codec_processes, settings.offload_bytes)
+    journal = Journal(store, signer, codec_limits, settings.run_ttl_s)
     return Services(
         settings=settings,
         store=store,
         pool=pool,
         cache=cache,
-        codec=Offload(settings.codec_processes, settings.offload_bytes),
+        codec=codec,
         codec_limits=codec_limits,
         functions=FunctionService(
             store, pool, source_bytes=settings.source_bytes, check_s=settings.trace_s
         ),
         arrays=arrays,
         programs=programs,
-        calls=CallService(pool, programs, arrays, run_s=settings.run_s),
+        calls=calls,
+        runs=_runs(settings, journal, calls, programs, codec),
         metrics=Metrics(pool, cache),
     )
+
+
+def _runs(
+    settings: Settings,
+    journal: Journal,
+    calls: CallService,
+    programs: ProgramService,
+    codec: Offload,
+) -> RunService:
+    queue = FairQueue(QueueLimits(settings.async_queue_client, settings.async_queue))
+    # Two a device that background work may take: one is compiled while the other executes.
+    slots = settings.async_runs or 2 * max(1, settings.devices - 1)
+    limit_s, lease_s = settings.async_run_s, settings.run_lease_s
+    work = Work(journal, calls, Chunks(journal, calls, programs, limit_s))
+    runner = Runner(journal, queue, work, RunnerSettings(slots, lease_s))
+    scout = Scout(journal, queue, runner, lease_s)
+    return RunService(journal, queue, runner, scout, codec, limit_s)
 
 
 def _secret(settings: Settings, data_dir: Path) -> bytes:

@@ -28,12 +28,23 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What does not change the program: where, how long, and what else to report or keep."""
+    """What does not change the program: where, how long, and what else to report or keep.
+
+    ``ceiling_s`` is the server's own limit where it is not that of a call that is waited for;
+    ``background`` work keeps off a device where there are several.
+    """
 
     device: str | None = None
     timeout_s: float | None = None
     diagnose: bool = False
     store: bool = False
+    ceiling_s: float | None = None
+    background: bool = False
+
+    def limit(self, usual_s: float) -> float:
+        """The seconds that a run may take, where a call may take ``usual_s``."""
+        ceiling = self.ceiling_s or usual_s
+        return min(self.timeout_s or ceiling, ceiling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +96,47 @@ class CallService:
     async def run(self, spec: ProgramSpec, leaves: list[Any], options: RunOptions) -> Answer:
         """Find the program of ``spec`` and run it; raises ProblemErrors only."""
         found = await self._programs.find(spec)
+        return await self.run_found(found, leaves, options)
+
+    async def answer(self, spec: ProgramSpec, leaves: list[Any], options: RunOptions) -> Answer:
+        """The answer of any verb: run, or only looked at."""
+        if spec.verb != "abstract_eval":
+            return await self.run(spec, leaves, options)
+        said = await self.abstract_eval(spec)
+        return Answer(None, [], {"result": said["out"], "lines": said["lines"]})
+
+    async def find(self, spec: ProgramSpec) -> FoundProgram:
+        """The program of ``spec``, compiled where it must be."""
+        return await self._programs.find(spec)
+
+    async def run_found(
+        self, found: FoundProgram, leaves: list[Any], options: RunOptions
+    ) -> Answer:
+        """Run a program that was found before."""
+        found, result = await self.execute(found, leaves, options)
+        return await self.tell(found, result, leaves, options)
+
+    async def execute(
+        self, found: FoundProgram, leaves: list[Any], options: RunOptions
+    ) -> tuple[FoundProgram, RunResult]:
+        """Run a program, compiled anew where this machine rejects what was found."""
         try:
-            result = await self._execute(found.image, leaves, options)
+            return found, await self._execute(found.image, leaves, options)
         except ImageRejected:
             found = await self._programs.renew(found.image)
-            result = await self._execute(found.image, leaves, options)
-        return await self._answer(found, result, leaves, options)
+            return found, await self._execute(found.image, leaves, options)
 
     async def _execute(
         self, image: ProgramImage, leaves: list[Any], options: RunOptions
     ) -> RunResult:
-        deadline = min(options.timeout_s or self._run_s, self._run_s)
-        return await self._pool.run(image, leaves, deadline_s=deadline, device=options.device)
+        return await self._pool.run(
+            image, leaves, deadline_s=options.limit(self._run_s), device=options.device
+        )
 
-    async def _answer(
+    async def tell(
         self, found: FoundProgram, result: RunResult, leaves: list[Any], options: RunOptions
     ) -> Answer:
+        """What is to be said of the result of a program."""
         image = found.image
         structure = image.meta["out"]
         fields: dict[str, Any] = {
@@ -141,10 +177,19 @@ class CallService:
 
     async def rerun(self, name: str, inputs: Inputs, options: RunOptions) -> Answer:
         """Run a program by its id on inputs of the very shapes it was compiled for."""
+        spec, leaves = await self.fitted(name, inputs)
+        return await self.run(spec, leaves, options)
+
+    async def fitted(self, name: str, inputs: Inputs) -> tuple[ProgramSpec, list[Any]]:
+        """The spec of a program by its id, and leaves that fit it."""
         spec = await self._programs.spec(name)
         leaves = await self._arrays.resolve(inputs.leaves)
         _check_fit(spec, inputs, tuple(map(abstract, leaves)))
-        return await self.run(spec, leaves, options)
+        return spec, leaves
+
+    async def resolve(self, leaves: list[Any]) -> list[Any]:
+        """Leaves with the arrays that references name in their place."""
+        return await self._arrays.resolve(leaves)
 
     async def abstract_eval(self, spec: ProgramSpec) -> dict[str, Any]:
         """Shapes and dtypes of the outputs; nothing is compiled or run."""

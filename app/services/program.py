@@ -134,12 +134,16 @@ class ProgramService:
 
     async def _remember(self, image: ProgramImage) -> None:
         self._images.put(image.key, image, len(image.blob or b"") + 4096)
-        name = program_id(image.key)
+        await self.keep(image.spec, image.key)
+
+    async def keep(self, spec: ProgramSpec, key: str | None = None) -> None:
+        """Let a program be found by its id, compiled or not."""
+        name = program_id(key or spec.key())
         if name in self._specs:
             return
-        self._keep_spec(name, image.spec)
+        self._keep_spec(name, spec)
         try:
-            await self._store.put_if_absent(NAMESPACE, name, dump(image.spec.to_wire(), "msgpack"))
+            await self._store.put_if_absent(NAMESPACE, name, dump(spec.to_wire(), "msgpack"))
         except Unavailable:
             self._log.info("program id is known to this process alone", program=name)
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from app.core.codec.decode import Reference
 from app.core.codec.documents import Media
 from app.core.values import Leaf, SparseValue, Structure, dtype_name, unflatten
 
@@ -29,11 +30,13 @@ class Encoder:
         """The document of a whole result."""
         return unflatten(structure, [self.leaf(leaf) for leaf in leaves])
 
-    def leaf(self, leaf: Leaf) -> Any:
-        """The document of one value: dense bare or typed, or sparse with typed parts."""
+    def leaf(self, leaf: Leaf | Reference) -> Any:
+        """The document of one value: dense bare or typed, sparse in typed parts, or a reference."""
         if isinstance(leaf, SparseValue):
             parts = {name: self.leaf(part) for name, part in leaf.parts.items()}
             return {"layout": leaf.layout, "shape": list(leaf.shape), **parts}
+        if isinstance(leaf, Reference):
+            return {"ref": leaf.id}
         name = dtype_name(leaf.dtype)
         bare = name in (self.dtype, "bool")
         if leaf.ndim == 0 and bare:

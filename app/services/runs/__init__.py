@@ -1,0 +1,1 @@
+"""Runs: computations that are waited for elsewhere. Kept in the store, done by whoever lives."""
