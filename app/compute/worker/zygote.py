@@ -120,6 +120,7 @@ def _build(path: str, limits: Mapping[str, Any]) -> Any:
 
     What is imported lazily by a first trace, load or compilation is imported here.
     """
+    import jax  # noqa: F401
     import jaxlib.mlir.dialects.builtin
     import jaxlib.mlir.dialects.mhlo  # noqa: F401
     from jaxlib.lapack import _lapack
