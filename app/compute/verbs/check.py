@@ -20,6 +20,8 @@ from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 
 ORDERS = (1, 2)
+TOGETHER = 64
+"""Entries up to which all differences are evaluated side by side; past it, one after another."""
 
 
 def check_grads(call: Call) -> dict[str, Any]:
@@ -80,7 +82,9 @@ def central_differences(function: Callable[[Any], Any], x: Any, step: Any) -> An
         above, below = x.at[at].add(step[at]), x.at[at].add(-step[at])
         return (function(above) - function(below)) / (above[at] - below[at])
 
-    return jnp.moveaxis(jax.lax.map(slope, jnp.arange(x.size)), 0, -1)
+    places = jnp.arange(x.size)
+    slopes = jax.vmap(slope)(places) if x.size <= TOGETHER else jax.lax.map(slope, places)
+    return jnp.moveaxis(slopes, 0, -1)
 
 
 def _step(call: Call, x: Any) -> Any:

