@@ -20,7 +20,7 @@ PARITY = {
     "g-betainc-ab": "JAX has no rule in a and b; it is refused with that reason",
     "h-norm2-zero": "the second derivative of a norm at zero does not exist, its square's does",
 }
-"""Cases of level ``beyond`` that answer as JAX does: refused, not-a-number or infinity, never a wrong number."""
+"""Cases of level ``beyond`` answered as JAX does: refused or not finite, never a wrong number."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
