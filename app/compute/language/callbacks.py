@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language.values import Builtin, Closure
+from app.compute.language.values import Builtin, Closure, Transformed
 
 if TYPE_CHECKING:
     from app.compute.language.evaluator import Evaluator
@@ -47,7 +47,7 @@ def _name_of(function: Any) -> str:
 def _signature_of(run: Evaluator, function: Any) -> inspect.Signature:
     if type(function) is Closure:
         return _closure_signature(run, function)
-    if type(function) is Builtin:
+    if type(function) in (Builtin, Transformed):
         try:
             return inspect.signature(function.function)
         except (TypeError, ValueError):

@@ -56,10 +56,11 @@ def _builtin(run: Evaluator, function: Builtin, args: list[Any], kwargs: dict[st
     args, kwargs = arguments.prepared(run, function, args, kwargs)
     if name in transforms.MAKERS:
         return transforms.make(run, function, args, kwargs)
-    if name in transforms.UNPACKED:
-        return transforms.unpacked(run, function, args, kwargs)
-    functions = name in GIVEN_HOST_FUNCTIONS
-    return host.call(run, name, function.function, args, kwargs, functions=functions)
+    with run.meter.differentiating(transforms.ORDERS.get(name, 0)):
+        if name in transforms.UNPACKED:
+            return transforms.unpacked(run, function, args, kwargs)
+        functions = name in GIVEN_HOST_FUNCTIONS
+        return host.call(run, name, function.function, args, kwargs, functions=functions)
 
 
 def _native(run: Evaluator, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -73,7 +74,8 @@ def _native(run: Evaluator, function: Native, args: list[Any], kwargs: dict[str,
 def _transformed(
     run: Evaluator, function: Transformed, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
-    return host.call(run, function.name, function.function, args, kwargs)
+    with run.meter.differentiating(function.order):
+        return host.call(run, function.name, function.function, args, kwargs)
 
 
 def _partial(run: Evaluator, function: Partial, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -48,7 +48,8 @@ class Evaluator:
             self.meter.step()
             return expressions.EVALUATE[type(node)](self, node, scope)
         except ProblemError as error:
-            raise self.placed(error, node) from None
+            self.placed(error, node)
+            raise
         except RecursionError:
             raise self.placed(out_of_stack(), node) from None
 
@@ -65,7 +66,8 @@ class Evaluator:
                 with jax.named_scope(f"L{node.lineno}"):
                     outcome = statements.EXECUTE[type(node)](self, node, scope)
             except ProblemError as error:
-                raise self.placed(error, node) from None
+                self.placed(error, node)
+                raise
             if outcome is not None:
                 return outcome
         return None

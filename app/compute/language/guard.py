@@ -266,8 +266,6 @@ def _leave_handle(run: Evaluator, value: Any) -> Any:
         return value.value
     if kind is Native and value.python_type in DTYPE_OF:
         return DTYPE_OF[value.python_type]
-    if kind is Transformed:
-        return value.function
     if kind in FUNCTIONS or kind is RecordClass:
         return run.callback(value)
     if run.sparse.is_sparse(value):

@@ -22,6 +22,8 @@ class Limits:
     call_depth: int = 100
     transform_depth: int = 24
     """Callbacks of the language inside one another: each costs stack of the host's."""
+    derivative_order: int = 8
+    """Derivatives of derivatives: what JAX traces grows exponentially with the order."""
     structure_depth: int = 64
     deadline_s: float = 10.0
 

@@ -20,13 +20,14 @@ CLOCK_EVERY = 64
 class Meter:
     """Counts what one evaluation uses and raises where it passes a limit."""
 
-    __slots__ = ("_depth", "_limits", "_nested", "_started", "operations", "steps")
+    __slots__ = ("_depth", "_limits", "_nested", "_order", "_started", "operations", "steps")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._started = time.monotonic()
         self._depth = 0
         self._nested = 0
+        self._order = 0
         self.steps = 0
         self.operations = 0
 
@@ -79,6 +80,20 @@ class Meter:
             yield
         finally:
             self._nested -= 1
+
+    @contextmanager
+    def differentiating(self, order: int) -> Iterator[None]:
+        """One call of a function that takes derivatives of ``order``; 0 is no derivative."""
+        if self._order + order > self._limits.derivative_order:
+            raise LimitExceeded(
+                f"derivatives of an order over {self._limits.derivative_order} are nested here",
+                hint="what is traced grows exponentially with the order; use a closed form",
+            )
+        self._order += order
+        try:
+            yield
+        finally:
+            self._order -= order
 
     def _look_at_clock(self) -> None:
         if time.monotonic() - self._started > self._limits.deadline_s:

@@ -24,6 +24,17 @@ MAKERS = frozenset(
     "jax.custom_jvp jnp.vectorize".split()
 ) | {f"jax.nn.initializers.{name}" for name in INITIALIZERS}
 """Functions whose result is a function."""
+ORDERS = {
+    "jax.grad": 1,
+    "jax.value_and_grad": 1,
+    "jax.jacfwd": 1,
+    "jax.jacrev": 1,
+    "jax.jacobian": 1,
+    "jax.hessian": 2,
+    "jax.jvp": 1,
+    "jax.vjp": 1,
+}
+"""How many derivatives a function takes, or the function that it makes."""
 UNPACKED = frozenset(("jax.vjp", "jax.flatten_util.ravel_pytree"))
 """Functions whose result is a tuple with a function in second place."""
 
@@ -41,7 +52,7 @@ def make(run: Evaluator, maker: Builtin, args: list[Any], kwargs: dict[str, Any]
             )
     made = host.call_raw(run, maker.name, maker.function, args, kwargs)
     inner = "…" if not args or type(args[0]) is Transformed else getattr(args[0], "name", "…")
-    return Transformed(f"{short}({inner})", made)
+    return Transformed(f"{short}({inner})", made, ORDERS.get(maker.name, 0))
 
 
 def unpacked(run: Evaluator, maker: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -63,7 +74,7 @@ def rule_method(value: Transformed, name: str) -> Method | None:
             raise InvalidArgument(
                 "symbolic zeros are not in the language", hint="leave symbolic_zeros out"
             )
-        host.call_raw(run, name, define, [value, *args], kwargs)
+        host.call_raw(run, name, lambda *rules: define(value.function, *rules), args, kwargs)
         return args[0] if args else None
 
     return Method(name, apply)

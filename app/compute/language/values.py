@@ -84,10 +84,14 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transformed:
-    """A function made by a transform such as ``jax.grad``; opaque, callable."""
+    """A function made by a transform such as ``jax.grad``; opaque, callable.
+
+    ``order`` is how many derivatives one call of it takes.
+    """
 
     name: str
     function: Callable[..., Any]
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
