@@ -98,17 +98,18 @@ class Dispatch:
                 hint="devices here: " + ", ".join(names),
             )
 
-    def route(self, key: str, device: str | None) -> Post | None:
-        """The post to run on: of those holding the program the least busy, unless another is idle.
+    def route(self, key: str, device: str | None, *, background: bool = False) -> Post | None:
+        """The post to run on: of those holding the program the least busy.
 
         ``None`` where no worker is ready. A holder is left when it is a whole window behind.
+        Background work keeps off the first device where there are several, and other work off
+        those that it is on while one is free of it.
         """
         best = holder = None
         least = held = 1 << 30
-        for post in self.crew.posts:
+        for post in self._open_to(device, background):
             link = post.link
-            if link is None or not link.ready or (device is not None and post.name != device):
-                continue
+            assert link is not None
             if link.load < least:
                 best, least = post, link.load
             if link.load < held and key in link.programs:
@@ -117,11 +118,24 @@ class Dispatch:
             return best
         return holder
 
-    async def vacancy(self, key: str, device: str | None) -> Post:
+    def _open_to(self, device: str | None, background: bool) -> list[Post]:
+        posts = self.crew.posts
+        if device is None and background and len(posts) > 1:
+            posts = posts[1:]
+        ready = [
+            post
+            for post in posts
+            if post.link is not None and post.link.ready and device in (None, post.name)
+        ]
+        if background or len(ready) < 2:
+            return ready
+        return [post for post in ready if post.link and not post.link.background] or ready
+
+    async def vacancy(self, key: str, device: str | None, *, background: bool = False) -> Post:
         """The post to run on, as soon as one is ready."""
         while True:
             await self.arrival()
-            post = self.route(key, device)
+            post = self.route(key, device, background=background)
             if post is not None:
                 return post
 

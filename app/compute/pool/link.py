@@ -55,6 +55,7 @@ class Link(asyncio.Protocol):
         self.arena = arena
         self.places = asyncio.Semaphore(window)
         self.load = 0
+        self.background = 0
         self.pid = 0
         self.born = time.monotonic()
         self.ready = False

@@ -58,8 +58,11 @@ class LocalPool:
         *,
         deadline_s: float,
         device: str | None = None,
+        background: bool = False,
     ) -> RunResult:
         """Run a program on the device that suits best, or on the one named.
+
+        ``background`` leaves a device to other work where there are several.
 
         Raise ``ImageRejected`` for a blob that does not load here, ``DeadlineExceeded``,
         ``WorkerLost``, ``TooManyRequests``, ``Unavailable``, ``InvalidArgument`` (device), and
@@ -67,7 +70,7 @@ class LocalPool:
         """
         self._dispatch.active += 1
         try:
-            return await self._runner.run(image, leaves, deadline_s, device)
+            return await self._runner.run(image, leaves, deadline_s, device, background)
         finally:
             self._dispatch.active -= 1
 

@@ -57,8 +57,9 @@ class Pool(Protocol):
         *,
         deadline_s: float,
         device: str | None = None,
+        background: bool = False,
     ) -> RunResult:
-        """Run a program; ``device`` pins it to one by id."""
+        """Run a program; ``device`` pins it to one by id, ``background`` work leaves one free."""
         ...
 
     async def lower(self, spec: ProgramSpec) -> Lowering:

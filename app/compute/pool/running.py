@@ -41,6 +41,7 @@ class Runner:
         leaves: Sequence[np.ndarray | Resident],
         deadline_s: float,
         device: str | None,
+        background: bool = False,
     ) -> RunResult:
         """Run, on another worker when one dies or has dropped what it held."""
         dispatch, key = self._dispatch, image.key
@@ -53,7 +54,11 @@ class Runner:
         if image.origin == "store" and key not in self._verified:
             await self.verify(image)
         while True:
-            post = dispatch.route(key, device) or await dispatch.vacancy(key, device)
+            post = dispatch.route(key, device, background=background)
+            post = post or await dispatch.vacancy(key, device, background=background)
+            link = post.link
+            assert link is not None
+            link.background += background
             try:
                 return await self._attempt(post, image, leaves, deadline_s, begun)
             except WorkerDied as death:
@@ -65,6 +70,8 @@ class Runner:
                         "this and other work evict each other from the device's memory",
                         retry_after=1.0,
                     ) from None
+            finally:
+                link.background -= background
 
     async def _attempt(
         self,

@@ -112,6 +112,8 @@ class Zygote:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
+            # Every further arena of malloc reserves 64 MiB of the address space that is limited.
+            "MALLOC_ARENA_MAX": "2",
             "JAX_PLATFORMS": self._settings.platform,
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
             "TF_CPP_MIN_LOG_LEVEL": "3",
