@@ -13,12 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from app import __version__
 from benchmarks.rows import Findings, Growth, Row
 from benchmarks.servers import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
 START, END = "<!-- bench -->", "<!-- /bench -->"
-PACKAGES = ("gradserve", "jax", "jaxlib", "numpy", "scipy", "fastapi", "uvicorn", "pydantic")
+PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "fastapi", "uvicorn", "pydantic")
 
 
 def conditions() -> dict[str, Any]:
@@ -27,7 +28,7 @@ def conditions() -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {"gradserve": __version__} | {name: version(name) for name in PACKAGES},
     }
 
 

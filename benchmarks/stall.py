@@ -52,6 +52,7 @@ def _rounds(port: int, whose: str, small: bytes) -> list[tuple[float, float]]:
             load.stdout.readline()
             loaded = _p99(connection, small, LOADED_S)
             load.stdin.close()
+            load.stdout.readline()
         found.append((alone, loaded))
     connection.close()
     return found

@@ -18,6 +18,7 @@ from app.compute.image import ProgramImage
 from app.compute.pool.local import LocalPool
 from app.compute.pool.settings import PoolSettings
 from app.compute.spec import ProgramSpec
+from app.core import logging
 from app.core.values import Aval
 from benchmarks import bodies
 from benchmarks.client import Connection, check, request
@@ -51,6 +52,7 @@ def _start_row() -> Row:
 async def _forked_starts() -> list[float]:
     """Seconds from the end of a worker to the first result of the one forked in its place."""
     spec = ProgramSpec("lambda x: x + 1.0", None, "evaluate", {"args": [0]}, (Aval("float64", ()),))
+    logging.configure("warning")
     pool = LocalPool(PoolSettings(devices=1, compile_workers=1, spare=False))
     await pool.start()
     try:

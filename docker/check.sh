@@ -2,7 +2,7 @@
 # Try the image's steps where no container engine is at hand: read the Dockerfile and compose file,
 # then carry out the cpu target's build in a scratch directory with the Python here, start its CMD
 # under its environment and run its HEALTHCHECK. Steps that need the base image's root (apt-get,
-# useradd) are named and left out. With --quick nothing is installed or started.
+# useradd) are named and left out; pip may use its cache. With --quick nothing is installed or started.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -33,7 +33,7 @@ tar -C "$root" --exclude=__pycache__ -cf - app | tar -C "$image" -xf -
 while IFS= read -r step; do
   case "$step" in
     apt-get*) echo "left out: $step" ;;
-    *) echo "RUN $step"; (cd "$image" && PATH="$scratch/bin:$PATH" bash -euc "$step") ;;
+    *) echo "RUN $step"; step=${step//--no-cache-dir /}; (cd "$image" && PATH="$scratch/bin:$PATH" bash -euc "$step") ;;
   esac
 done < <("$python" docker/dockerfile.py runs build)
 
