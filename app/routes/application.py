@@ -7,7 +7,7 @@ import hmac
 import signal
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -49,7 +49,9 @@ class Application:
         elif self._compute.handles(scope):
             await self._compute(scope, receive, send)
         else:
-            await self._web(scope, receive, send)
+            # Starlette answers what nobody foresaw, we log it, and it raises it once more.
+            with suppress(Exception):
+                await self._web(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> ProblemError | None:
         """What speaks against a request before its body is read: its size, its key, the hour."""

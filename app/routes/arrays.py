@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import io
+import asyncio
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.core.codec.calls import decode_value
 from app.core.codec.documents import Media, dump
 from app.core.codec.encode import Encoder
 from app.core.errors import InvalidArgument, NotAcceptable
-from app.core.npy import read_npy
 from app.core.values import Leaf, SparseValue
 from app.routes import answers
 from app.routes.dependencies import read_raw, services_of
 from app.routes.reading import MSGPACK_TYPES, media_of
-from app.services.array import StoredArray
+from app.services.array import arrange
 from app.services.assembly import Services
+from app.sparse import files
+from app.sparse.ingest import ingest
+from app.sparse.spy import MAX_BINS, binned
 
 router = APIRouter(prefix="/v1/arrays", tags=["arrays"])
 
-NPY_MAGIC = b"\x93NUMPY"
-NPY_TYPES = ("application/x-npy", "application/npy")
 _VALUE_SCHEMA = {
     "requestBody": {
         "required": True,
         "content": {
             "application/json": {"schema": {}},
             "application/msgpack": {"schema": {}},
-            "application/x-npy": {"schema": {"type": "string", "format": "binary"}},
+            **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in files.WRITERS},
         },
     }
 }
@@ -40,7 +40,7 @@ _VALUE_SCHEMA = {
 async def post_array(
     request: Request, services: Annotated[Services, Depends(services_of)]
 ) -> Response:
-    """Keep one value (JSON, msgpack or .npy); 201 the first time, 200 with the same id after."""
+    """Keep one value: JSON, msgpack, .npy, .npz, Matrix Market. 201 the first time, then 200."""
     body = await read_raw(request, services)
     value = await _value(body, dict(request.scope["headers"]), services)
     stored, created = await services.arrays.put(value)
@@ -50,8 +50,11 @@ async def post_array(
 
 
 async def _value(body: bytes, headers: dict[bytes, bytes], services: Services) -> Leaf:
-    if body.startswith(NPY_MAGIC):
-        return read_npy(body)
+    """The value of a body: files are known by how they begin, whatever their type is said to be."""
+    read = files.reader_of(body, _content_type(headers))
+    if read is not None:
+        limit = services.settings.array_bytes
+        return await services.codec.run(len(body), read, body, max_bytes=limit)
     media = media_of(headers)
     weight = len(body) if media == "json" else 0
     decoded = await services.codec.run(weight, decode_value, body, media, services.codec_limits)
@@ -61,7 +64,14 @@ async def _value(body: bytes, headers: dict[bytes, bytes], services: Services) -
             pointer="",
             hint="Send a number, a nested list or a typed array; post each array by itself",
         )
-    return decoded.leaves[0]
+    value: Leaf = decoded.leaves[0]
+    if isinstance(value, SparseValue):
+        await asyncio.to_thread(ingest, value)
+    return value
+
+
+def _content_type(headers: dict[bytes, bytes]) -> str:
+    return headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
 
 
 @router.get("/{array_id}")
@@ -91,34 +101,51 @@ async def get_data(
     services: Annotated[Services, Depends(services_of)],
     layout: str | None = None,
 ) -> Response:
-    """The value itself: JSON, msgpack or .npy by Accept."""
+    """The value itself, in the layout asked for: JSON, msgpack, .npy, .npz or .mtx by Accept."""
     stored = await services.arrays.get(array_id)
-    if layout not in (None, "dense"):
-        raise NotAcceptable(f"A dense array is not served as {layout[:20]!r}")
-    return answers.unchanged(request, array_id) or await _written(stored, request, services)
+    tag = array_id if layout is None else f"{array_id}/{layout}"
+    held = answers.unchanged(request, tag)
+    if held is not None:
+        return held
+    value = (
+        stored.value if layout is None else await asyncio.to_thread(arrange, stored.value, layout)
+    )
+    return await _written(value, tag, request, services)
 
 
-async def _written(stored: StoredArray, request: Request, services: Services) -> Response:
+@router.get("/{array_id}/pattern")
+async def get_pattern(
+    array_id: str,
+    services: Annotated[Services, Depends(services_of)],
+    bins: Annotated[int, Query(ge=1, le=MAX_BINS)] = 64,
+) -> Response:
+    """Counts of stored entries on a coarse grid: a spy plot of any size."""
+    stored = await services.arrays.get(array_id)
+    if not isinstance(stored.value, SparseValue):
+        raise NotAcceptable("A dense array has no pattern", hint="Upload it in a sparse layout")
+    matrix = await asyncio.to_thread(ingest, stored.value)
+    counts = await asyncio.to_thread(binned, matrix, bins)
+    body = {"array": array_id, "shape": list(matrix.shape), "nnz": matrix.nnz, "counts": counts}
+    return answers.document(body)
+
+
+async def _written(value: Leaf, tag: str, request: Request, services: Services) -> Response:
     accept = request.headers.get("accept", "").lower()
-    headers = {"etag": f'"{stored.id}"'}
-    if any(kind in accept for kind in NPY_TYPES):
-        return Response(_npy(stored), headers=headers, media_type=NPY_TYPES[0])
+    headers = {"etag": f'"{tag}"'}
+    for media_type, write in files.WRITERS.items():
+        if media_type in accept:
+            body = await services.codec.run(_size(value), write, value)
+            return Response(body, headers=headers, media_type=media_type)
     media: Media = "msgpack" if any(kind in accept for kind in MSGPACK_TYPES) else "json"
-    weight = stored.metadata()["bytes"] if media == "json" else 0
-    body = await services.codec.run(weight, _encode, stored.value, media)
+    body = await services.codec.run(_size(value) if media == "json" else 0, _encode, value, media)
     return Response(body, headers=headers, media_type=f"application/{media}")
+
+
+def _size(value: Leaf) -> int:
+    parts = value.parts.values() if isinstance(value, SparseValue) else (value,)
+    return sum(part.nbytes for part in parts)
 
 
 def _encode(value: Leaf, media: Media) -> bytes:
     document: Any = Encoder(media, "float64").leaf(value)
     return dump(document, media)
-
-
-def _npy(stored: StoredArray) -> bytes:
-    if isinstance(stored.value, SparseValue):
-        raise NotAcceptable("A sparse array has no .npy form", hint="Ask for JSON or msgpack")
-    if stored.value.dtype.name == "bfloat16":
-        raise NotAcceptable(".npy has no bfloat16", hint="Ask for JSON or msgpack")
-    file = io.BytesIO()
-    np.save(file, stored.value, allow_pickle=False)
-    return file.getvalue()

@@ -14,10 +14,11 @@ from app.core.codec.calls import CodecLimits, decode_value
 from app.core.codec.decode import Reference, pointer
 from app.core.codec.documents import dump
 from app.core.codec.encode import Encoder
-from app.core.errors import InvalidArgument, NotFound, ProblemError
+from app.core.errors import InvalidArgument, NotAcceptable, NotFound, ProblemError
 from app.core.ids import content_id, is_id
-from app.core.values import Leaf, SparseValue
+from app.core.values import LAYOUTS, Leaf, SparseValue
 from app.services.memory import Memory
+from app.sparse.convert import convert, to_dense
 
 NAMESPACE = "arr"
 
@@ -109,6 +110,24 @@ class ArrayService:
         except (ProblemError, ValueError):
             return None
         return value if array_id_of(value) == array_id else None
+
+
+def arrange(value: Leaf, layout: str) -> Leaf:
+    """A value in another layout; a dense matrix keeps its nonzero entries alone."""
+    if layout not in LAYOUTS:
+        raise InvalidArgument(
+            f"No layout {layout[:40]!r}", pointer="/layout", hint="One of " + ", ".join(LAYOUTS)
+        )
+    if isinstance(value, SparseValue):
+        return to_dense(value) if layout == "dense" else convert(value, layout)
+    return value if layout == "dense" else convert(_entries_of(value), layout)
+
+
+def _entries_of(dense: np.ndarray) -> SparseValue:
+    if dense.ndim != 2:
+        raise NotAcceptable(f"An array of {dense.ndim} dimensions has no sparse layout here")
+    row, col = (index.astype(np.int32) for index in np.nonzero(dense))
+    return SparseValue("coo", dense.shape, {"row": row, "col": col, "values": dense[row, col]})
 
 
 def array_id_of(value: Leaf) -> str:

@@ -61,7 +61,7 @@ class Services:
         """Give runs back, let calls finish, then end every process and close the store."""
         await self.runs.stop()
         await self.pool.stop(self.settings.drain_s)
-        self.codec.close()
+        await self.codec.close()
         await self.store.close()
 
     def readiness(self) -> tuple[bool, dict[str, Any]]:

@@ -35,7 +35,7 @@ class Offload:
         try:
             done, outcome = await loop.run_in_executor(self._pool(), _guarded, work, args, kwargs)
         except BrokenProcessPool:
-            self.close()
+            self._executor = None
             raise Unavailable("The codec process died", retry_after=1) from None
         if not done:
             raise from_wire(outcome)
@@ -46,11 +46,11 @@ class Offload:
         for _ in range(self._processes):
             self._pool().submit(_ready)
 
-    def close(self) -> None:
-        """End the processes; what they were doing is lost."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
+    async def close(self) -> None:
+        """End the processes; what they have not begun is dropped."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
 
     def _pool(self) -> ProcessPoolExecutor:
         if self._executor is None:
