@@ -42,7 +42,7 @@ def find() -> Path | None:
 
 
 def ensure(compiler: str | None = None) -> Path | None:
-    """The library, built where it is missing (seconds); ``None`` and one log line if it cannot be."""
+    """The library, built where missing (seconds); ``None`` and one log line if it cannot be."""
     found = find()
     if found is not None:
         return found
