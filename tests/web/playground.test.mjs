@@ -127,7 +127,7 @@ scenario('pins a program and shows what differs in the next', async ({ page, pla
   await player.run();
   await player.results();
   await player.show('Program');
-  await page.getByRole('button', { name: 'Diff' }).click();
+  await page.getByRole('button', { name: 'Diff', exact: true }).click();
   await page.locator('.diff .add').first().waitFor();
   await page.locator('.diff .cut').first().waitFor();
 });

@@ -27,16 +27,26 @@ export interface Input {
   hasDefault: boolean;
 }
 
+/** A number, a vector or a matrix, judged by how the source uses the name: a first guess only. */
+export function guessKind(source: string, name: string): InputKind {
+  const word = `(?<![\\w.])${name}\\b`;
+  const has = (pattern: string) => new RegExp(pattern).test(source);
+  if (has(`${word}\\s*@`) || has(`${word}\\.T\\b`) || has(`${word}\\[[^\\]]*,`)) return 'matrix';
+  const reduces = '(sum|mean|prod|norm|dot|max|min|var|std|cumsum|cumprod|logsumexp|softmax|len)';
+  if (has(`@\\s*${word}`) || has(`${word}\\[`) || has(`\\b${reduces}\\(\\s*${word}`)) return 'vector';
+  return 'scalar';
+}
+
 /** A parameter nobody has filled in yet. */
-export function emptyInput(name: string, hasDefault = false): Input {
+export function emptyInput(name: string, hasDefault = false, source = ''): Input {
   return {
     name,
-    kind: hasDefault ? 'default' : 'scalar',
+    kind: hasDefault ? 'default' : guessKind(source, name),
     scalar: 1,
     low: -5,
     high: 5,
     vector: [1, 2, 3],
-    matrix: [[1, 0.5], [0.5, 2]],
+    matrix: [[2, -1, 0], [-1, 2, -1], [0, -1, 2]],
     tree: '[1.0, 2.0]',
     reference: null,
     hasDefault,
@@ -105,6 +115,7 @@ export function wireOf(input: Input): Json | undefined {
 export function reconcile(
   inputs: readonly Input[],
   parameters: readonly { name: string; default?: boolean }[],
+  source = '',
 ): Input[] {
   const known = new Map(inputs.map((input) => [input.name, input]));
   // A renamed parameter keeps its value: same position, same count, and both names new.
@@ -114,6 +125,8 @@ export function reconcile(
     if (kept) return kept;
     const before = inputs[i];
     const renamed = before && inputs.length === parameters.length && !names.has(before.name);
-    return renamed ? { ...before, name } : emptyInput(name, optional ?? false);
+    const guess = guessKind(source, name);
+    const fits = guess === 'scalar' || guess === before?.kind;
+    return renamed && fits ? { ...before, name } : emptyInput(name, optional ?? false, source);
   });
 }

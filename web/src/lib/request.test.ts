@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptyInput, inputOf, reconcile, wireOf } from './inputs';
+import { emptyInput, guessKind, inputOf, reconcile, wireOf } from './inputs';
 import { bodyOf, DEFAULTS, differentiated, filled, onesLike } from './request';
 
 const settings = { ...DEFAULTS, source: 'x * y', diagnose: false };
@@ -44,6 +44,13 @@ it('fills shapes', () => {
 });
 
 describe('inputs', () => {
+  it('are guessed from how the source uses them', () => {
+    const kinds = (source: string, ...names: string[]) => names.map((name) => guessKind(source, name));
+    expect(kinds('A @ x + b', 'A', 'x', 'b')).toEqual(['matrix', 'vector', 'scalar']);
+    expect(kinds('jnp.sum(v**2) * M.T[0, 1] + p[0]', 'v', 'M', 'p')).toEqual(['vector', 'matrix', 'vector']);
+    expect(kinds('x**2 + sin(y)', 'x', 'y')).toEqual(['scalar', 'scalar']);
+  });
+
   it('survive the wire', () => {
     for (const value of [3, 'NaN', [1, 2], [[1, 2], [3, 4]], { a: [1] }, { ref: 'arr_0' }]) {
       expect(wireOf(inputOf('x', value))).toEqual(value);

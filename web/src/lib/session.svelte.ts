@@ -141,8 +141,23 @@ export class Session {
     this.edited();
     if (this.run?.source !== this.settings.source || runTime(this.run) > LIVE_LIMIT_MS) return;
     clearTimeout(this.#liveTimer);
-    this.#liveTimer = window.setTimeout(() => void this.execute({ live: true }), LIVE_PAUSE_MS);
+    this.#liveTimer = window.setTimeout(() => void this.#repeat(), LIVE_PAUSE_MS);
   }
+
+  /** One live run at a time; what moved meanwhile is run when it is back. */
+  async #repeat(): Promise<void> {
+    if (this.#live !== 'idle') {
+      this.#live = 'again';
+      return;
+    }
+    do {
+      this.#live = 'running';
+      await this.execute({ live: true });
+    } while ((this.#live as string) === 'again');
+    this.#live = 'idle';
+  }
+
+  #live: 'idle' | 'running' | 'again' = 'idle';
 
   async #check(): Promise<void> {
     this.#edit?.abort();
@@ -160,7 +175,7 @@ export class Session {
         if (abort.signal.aborted) return;
         this.info = body;
         this.#described = source;
-        this.inputs = reconcile(this.inputs, body.parameters);
+        this.inputs = reconcile(this.inputs, body.parameters, source);
         this.#dropUnknown(body.parameters.map(({ name }) => name));
       }
       const body = { ...bodyOf({ ...this.settings, verb: 'evaluate', diagnose: false }, this.inputs) };
@@ -287,11 +302,9 @@ export class Session {
   }
 }
 
-/** How long a run takes once its program is there: what a repeated one will cost. */
+/** What a repeated run will cost: the time to execute, where the server says it. */
 function runTime({ answer }: Run): number {
-  const once = new Set(['trace', 'lower', 'compile', 'find', 'load']);
-  const spent = answer.timing.filter(({ name }) => once.has(name)).reduce((sum, { ms }) => sum + ms, 0);
-  return answer.elapsed - spent;
+  return answer.timing.find(({ name }) => name === 'execute')?.ms ?? answer.elapsed;
 }
 
 function safeWire(input: Input): Json | undefined {
