@@ -130,7 +130,11 @@ class CallService:
         self, image: ProgramImage, leaves: list[Any], options: RunOptions
     ) -> RunResult:
         return await self._pool.run(
-            image, leaves, deadline_s=options.limit(self._run_s), device=options.device
+            image,
+            leaves,
+            deadline_s=options.limit(self._run_s),
+            device=options.device,
+            background=options.background,
         )
 
     async def tell(
