@@ -1,5 +1,6 @@
 """Each feature of the language, against values computed by hand or with Python's math."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import math

@@ -55,9 +55,9 @@ REFUSED = {
     "def f(x):\n    return jnp.zeros(3, dtype='O')": (2, 12, "not allowed", "float32"),
     "def f(x):\n    return jnp.zeros(3, [('a', 'f4')])": (2, 12, "not allowed", "float32"),
     "def f(x):\n    return jnp.array(x, device='cpu')": (2, 12, "not allowed", ""),
-    "def f(x):\n    return x.at[9].get(mode='promise_in_bounds')": (2, 12, "not allowed", "clip"),
+    "def f(x):\n    return x.at[1].get(mode='promise_in_bounds')": (2, 12, "not allowed", "clip"),
     "def f(x):\n    return x.tolist()": (2, 12, "not allowed", "array itself"),
-    "def f(x):\n    return {'ab': x}['ac']": (2, 12, "no key", "ab"),
+    "def f(x):\n    return {'rate': x}['rte']": (2, 12, "no key", "rate"),
     "def f(x):\n    return jnp.linalg.inv(x": (2, 26, "never closed", ""),
     "def f(x):\n    return x\0": (2, 13, "U+0000", "remove"),
     "def f(x):\n    return " + "(" * 5000 + "x" + ")" * 5000: (2, 76, "brackets", "name"),
@@ -70,12 +70,16 @@ REFUSED = {
 }
 
 
+def trace(source: str) -> None:
+    function = parse(source)
+    jax.eval_shape(function.bind(), *[X] * len(function.parameters))
+
+
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusal_says_where_and_what_instead(source):
     line, column, message, hint = REFUSED[source]
     with jax.enable_x64(True), pytest.raises(ProblemError) as caught:
-        function = parse(source)
-        jax.eval_shape(function.bind(), *[X] * len(function.parameters))
+        trace(source)
     error = caught.value
     assert (error.line, error.column) == (line, column)
     assert message in error.detail
@@ -93,13 +97,13 @@ LIMITED = {
     "def f(x):\n    g = lambda y: g(y)\n    return g(x)": "nested",
     "def f(x):\n    g = lambda y: jax.jit(g)(y)\n    return g(x)": "nested",
     "def f(x):\n    a = []\n    a.append(a)\n    return jnp.array(a)": "nested",
-    "def f(x):\n    a = []\n    a.append(a)\n    b = []\n    b.append(b)\n    return a == b": "nested",
+    "def f(x):\n    a = []\n    a.append(a)\n    b = [a]\n    b[0] = b\n    return a == b": "nested",
     "def f(x):\n    g = jnp.sin\n    for i in range(20):\n        g = jax.grad(g)\n"
     "    return g(x[0])": "derivatives",
     "def f(x):\n    return 2**100": "bits",
     "def f(x):\n    return jnp.ones((10**5, 10**5))": "bytes",
     "def f(x):\n    return jnp.stack([x]*600)": "512",
-    "def f(x):\n    return [[x]*9999]*9999": "arrays",
+    "def f(x):\n    return [[x]*90]*60": "arrays",
 }
 
 
