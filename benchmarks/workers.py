@@ -27,7 +27,7 @@ from benchmarks.servers import cpu_seconds, descendants, gradserve
 
 KILLS = 5
 STARTS = 5
-STEPS = 4_000_000
+STEPS = 16_000_000
 
 
 def measure(directory: Path) -> Findings:
