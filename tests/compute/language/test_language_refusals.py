@@ -97,7 +97,7 @@ LIMITED = {
     "def f(x):\n    g = lambda y: g(y)\n    return g(x)": "nested",
     "def f(x):\n    g = lambda y: jax.jit(g)(y)\n    return g(x)": "nested",
     "def f(x):\n    a = []\n    a.append(a)\n    return jnp.array(a)": "nested",
-    "def f(x):\n    a = []\n    a.append(a)\n    b = [a]\n    b[0] = b\n    return a == b": "nested",
+    "def f(x):\n    a = []\n    a.append(a)\n    b = [a]\n    b[0] = b\n    return a == b": "nest",
     "def f(x):\n    g = jnp.sin\n    for i in range(20):\n        g = jax.grad(g)\n"
     "    return g(x[0])": "derivatives",
     "def f(x):\n    return 2**100": "bits",
