@@ -30,6 +30,8 @@ class Engine:
 
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
+        # What runs is of whatever types it was compiled for; each trace sets its own mode.
+        jax.config.update("jax_enable_x64", True)
         # Small programs run in the calling thread: handing over to another costs more than they.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         # Frames of our own code in locations would slow lowering and tell clients file paths.

@@ -14,12 +14,11 @@ import jax
 import jax.numpy as jnp
 import msgpack
 import numpy as np
-from jax._src.interpreters.pxla import global_aval_to_result_handler
 from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
 from jax.core import ShapedArray
-from jax.sharding import SingleDeviceSharding
 from jaxlib.lapack import _lapack
 
+from app.compute.dispatch import ALIASED_BYTES, Dispatch
 from app.compute.identity import identity
 from app.compute.lower import Lowered
 from app.core.errors import InvalidArgument
@@ -53,44 +52,32 @@ class Slot:
 
 
 class Executable:
-    """Runs on this process's first device. Cheap to call: about 20 microseconds on CPU."""
+    """Runs on this process's first device. Cheap to call: about 15 microseconds on CPU."""
 
-    __slots__ = ("_devices", "_execute", "_handlers", "_put", "_sharding", "inputs", "loaded",
-                 "outputs")  # fmt: skip
+    __slots__ = ("_dispatch", "inputs", "loaded", "outputs")
 
     def __init__(self, loaded: Any, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> None:
-        device = jax.local_devices()[0]
         self.loaded = loaded
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self._execute = loaded.execute_sharded
-        self._put = xla_client.batched_device_put
-        self._sharding = SingleDeviceSharding(device)
-        self._devices = [device]
-        # Twice as fast as disassembling the results into arrays one by one.
-        self._handlers = [
-            global_aval_to_result_handler(slot.aval, self._sharding, True)
-            for slot in self.outputs
-        ]  # fmt: skip
+        taken, made = ([slot.aval for slot in part] for part in (inputs, outputs))
+        self._dispatch = Dispatch(loaded, taken, made)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray]:
         """Run on numpy or resident arrays; results are numpy views of the device's on CPU.
 
-        Numpy inputs aligned to 64 bytes are aliased, not copied: leave them alone until it
-        returns. Raise ``InvalidArgument`` for a wrong shape or a value that does not fit.
+        Large numpy inputs aligned to 64 bytes are aliased, not copied: leave them alone until
+        it returns. Raise ``InvalidArgument`` for a wrong shape or a value that does not fit.
         """
         arguments = []
         for slot in self.inputs:
             leaf = leaves[slot.leaf]
             if leaf.shape != slot.shape or leaf.dtype != slot.dtype:
                 leaf = _fitted(leaf, slot)
-            if isinstance(leaf, np.ndarray):
-                leaf = self._put(
-                    slot.aval, self._sharding, [leaf], self._devices, enable_x64=True
-                )  # fmt: skip
+            if leaf.nbytes >= ALIASED_BYTES and isinstance(leaf, np.ndarray):
+                leaf = self._dispatch.put(leaf, slot.aval)
             arguments.append(leaf)
-        results = self._execute(arguments).consume_with_handlers(self._handlers)
-        return [np.asarray(result) for result in results]
+        return [np.asarray(result) for result in self._dispatch(arguments)]
 
 
 def _fitted(leaf: Any, slot: Slot) -> Any:

@@ -134,3 +134,30 @@ def test_large_aligned_inputs_and_resident_arrays_are_not_copied(engine: Engine)
     aligned[:] = 1.0
     assert engine.run(program, [resident])[0] == 99_999 * 50_000
     assert engine.run(program, [aligned])[0] == 100_000
+
+
+def test_programs_without_inputs_and_many_calls(engine: Engine) -> None:
+    spec, leaves = spec_of(
+        "evaluate", {"function": "lambda x: (jnp.arange(2.0), 7)", "args": [1.0]}
+    )
+    program = engine.build(engine.lower(spec))
+    for _ in range(3):
+        first, second = engine.run(program, leaves)
+        np.testing.assert_array_equal(first, [0.0, 1.0])
+        assert second == 7
+
+
+def test_numpy_and_resident_inputs_in_turn(engine: Engine) -> None:
+    body = {"function": "lambda x, y: x * y", "args": [[1.0, 2.0], {"dtype": "float32",
+            "shape": [2], "data": [3.0, 4.0]}]}  # fmt: skip
+    spec, (x, y) = spec_of("evaluate", body)
+    program = engine.build(engine.lower(spec))
+    resident = engine.put(x)
+    for k in range(3):
+        for given in (x + k, x, resident):
+            (got,) = engine.run(program, [given, y])
+            np.testing.assert_array_equal(got, np.asarray(given) * y)
+    strided = np.repeat(x, 2)[::2]
+    np.testing.assert_array_equal(engine.run(program, [strided, y])[0], x * y)
+    swapped = x.astype(">f8")
+    np.testing.assert_array_equal(engine.run(program, [swapped, y])[0], x * y)
