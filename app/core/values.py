@@ -8,7 +8,7 @@ This module never imports JAX.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -99,3 +99,17 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     if isinstance(structure, list):
         return [unflatten(branch, leaves) for branch in structure]
     return None if structure is None else leaves[structure]
+
+
+def places(
+    structure: Structure, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Every leaf of a structure: the path that leads to it, and its number."""
+    if isinstance(structure, dict):
+        for name, branch in structure.items():
+            yield from places(branch, (*path, name))
+    elif isinstance(structure, list):
+        for place, branch in enumerate(structure):
+            yield from places(branch, (*path, place))
+    elif structure is not None:
+        yield path, structure

@@ -183,7 +183,13 @@ def _inputs(decoded: DecodedBody) -> Inputs:
 
 
 def _run_options(fields: RunFields) -> RunOptions:
-    return RunOptions(fields.device, fields.timeout_s, fields.diagnose, fields.output.store)
+    return RunOptions(
+        device=fields.device,
+        timeout_s=fields.timeout_s,
+        diagnose=fields.diagnose,
+        store=fields.output.store,
+        layout=fields.output.layout,
+    )
 
 
 def _server_timing(timings: Mapping[str, float]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from app.core.codec.documents import dump
 from app.core.codec.encode import Encoder
 from app.core.errors import InvalidArgument, NotAcceptable, NotFound, ProblemError
 from app.core.ids import content_id, is_id
-from app.core.values import LAYOUTS, Leaf, SparseValue
+from app.core.values import LAYOUTS, Leaf, SparseValue, Structure, places
+from app.services.matrix import Matrix
 from app.services.memory import Memory
 from app.sparse.convert import convert, to_dense
 
@@ -56,6 +58,7 @@ class ArrayService:
         self._store = store
         self._limits = limits
         self._memory: Memory[StoredArray] = Memory(memory_bytes)
+        self._matrices: Memory[Matrix] = Memory(memory_bytes)
 
     async def put(self, value: Leaf) -> tuple[StoredArray, bool]:
         """Keep a value; the array, and whether it is new here."""
@@ -85,20 +88,49 @@ class ArrayService:
         if not await self._store.delete(NAMESPACE, array_id):
             raise NotFound(f"No array {array_id[:60]!r} is kept here")
 
-    async def resolve(self, leaves: list[Any]) -> list[Any]:
-        """Put the arrays that references name in their place, as ``Resident`` where dense."""
+    async def resolve(
+        self, leaves: Sequence[Any], groups: Mapping[str, Structure] | None = None
+    ) -> list[Any]:
+        """Leaves as calls need them: arrays in place of references, matrices checked.
+
+        ``groups`` tells an error's pointer where a leaf lies in the body.
+        """
         return [
-            await self._referenced(leaf) if isinstance(leaf, Reference) else leaf for leaf in leaves
+            leaf
+            if type(leaf) is np.ndarray
+            else await self._resolved(leaf, lambda place=place: _pointer(groups or {}, place))
+            for place, leaf in enumerate(leaves)
         ]
 
-    async def _referenced(self, reference: Reference) -> Resident | SparseValue:
+    async def _resolved(self, leaf: Any, where: Callable[[], str]) -> Any:
+        if isinstance(leaf, Reference):
+            return await self._referenced(leaf)
+        if not isinstance(leaf, SparseValue):
+            return leaf
+        try:
+            return await asyncio.to_thread(Matrix.of, leaf)
+        except InvalidArgument as misfit:
+            pointed = where() + (misfit.pointer or "")
+            raise InvalidArgument(misfit.detail, pointer=pointed, hint=misfit.hint) from None
+
+    async def _referenced(self, reference: Reference) -> Resident | Matrix:
         try:
             stored = await self.get(reference.id)
         except NotFound as missing:
             where = pointer(reference.path)
             raise InvalidArgument(missing.detail, pointer=where, hint=missing.hint) from None
-        value = stored.value
-        return value if isinstance(value, SparseValue) else Resident(stored.id, value)
+        if isinstance(stored.value, SparseValue):
+            return await self._matrix(stored.id, stored.value)
+        return Resident(stored.id, stored.value)
+
+    async def _matrix(self, array_id: str, value: SparseValue) -> Matrix:
+        held = self._matrices.get(array_id)
+        if held is None:
+            held = await asyncio.to_thread(Matrix.of, value, array_id)
+            inner = held.canonical
+            size = inner.values.nbytes + inner.indices.nbytes + inner.indptr.nbytes
+            self._matrices.put(array_id, held, size)
+        return held
 
     def _remember(self, stored: StoredArray) -> None:
         self._memory.put(stored.id, stored, stored.metadata()["bytes"] + 256)
@@ -110,6 +142,12 @@ class ArrayService:
         except (ProblemError, ValueError):
             return None
         return value if array_id_of(value) == array_id else None
+
+
+def _pointer(groups: Mapping[str, Structure], place: int) -> str:
+    """The JSON pointer of a leaf."""
+    paths = ((path, leaf) for name in groups for path, leaf in places(groups[name], (name,)))
+    return next((pointer(path) for path, leaf in paths if leaf == place), "")
 
 
 def arrange(value: Leaf, layout: str) -> Leaf:

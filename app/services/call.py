@@ -11,10 +11,11 @@ from app.compute.pool.protocol import Pool, RunResult
 from app.compute.spec import ProgramSpec
 from app.core.codec.decode import Reference
 from app.core.errors import InvalidArgument
-from app.core.values import Aval, SparseValue, Structure, aval_of
-from app.services import nonfinite
+from app.core.values import Aval, Structure, aval_of
+from app.services import matrix, nonfinite
 from app.services.array import ArrayService
 from app.services.function import Source
+from app.services.matrix import Matrix
 from app.services.program import FoundProgram, ProgramService, program_id
 
 
@@ -31,7 +32,8 @@ class RunOptions:
     """What does not change the program: where, how long, and what else to report or keep.
 
     ``ceiling_s`` is the server's own limit where it is not that of a call that is waited for;
-    ``background`` work keeps off a device where there are several.
+    ``background`` work keeps off a device where there are several. ``layout`` is that of sparse
+    results; without one they are as the input whose pattern they share, else csr.
     """
 
     device: str | None = None
@@ -40,6 +42,7 @@ class RunOptions:
     store: bool = False
     ceiling_s: float | None = None
     background: bool = False
+    layout: str | None = None
 
     def limit(self, usual_s: float) -> float:
         """The seconds that a run may take, where a call may take ``usual_s``."""
@@ -79,7 +82,7 @@ class CallService:
         platform: str,
     ) -> tuple[ProgramSpec, list[Any]]:
         """The spec of a call, and its leaves with references resolved."""
-        leaves = await self._arrays.resolve(inputs.leaves)
+        leaves = await self._arrays.resolve(inputs.leaves, inputs.groups)
         avals = tuple(map(abstract, leaves))
         spec = ProgramSpec(
             source=source.text,
@@ -131,7 +134,7 @@ class CallService:
     ) -> RunResult:
         return await self._pool.run(
             image,
-            leaves,
+            matrix.flatten(leaves),
             deadline_s=options.limit(self._run_s),
             device=options.device,
             background=options.background,
@@ -150,10 +153,10 @@ class CallService:
         }
         if found.cache == "compiled" and found.missed:
             fields["missed"] = list(found.missed)
-        bad = nonfinite.report(structure, result.leaves, leaves)
+        outputs: list[Any] = matrix.gather(result.leaves, image.meta, leaves, options.layout)
+        bad = nonfinite.report(structure, outputs, leaves)
         if bad:
             fields["nonfinite"] = await self._explain(bad, image.spec, leaves, options)
-        outputs: list[Any] = result.leaves
         if options.store:
             outputs = await self._store_results(outputs)
         return Answer(structure, outputs, fields, {**found.timings, **result.timings})
@@ -167,7 +170,8 @@ class CallService:
     ) -> dict[str, Any]:
         explained: dict[str, Any] = {"outputs": bad}
         if options.diagnose:
-            plain = [leaf.value if isinstance(leaf, Resident) else leaf for leaf in leaves]
+            flat = matrix.flatten(leaves)
+            plain = [leaf.value if isinstance(leaf, Resident) else leaf for leaf in flat]
             said = await self._pool.ask(
                 "diagnose", {"spec": spec.to_wire()}, plain, deadline_s=self._run_s
             )
@@ -187,7 +191,7 @@ class CallService:
     async def fitted(self, name: str, inputs: Inputs) -> tuple[ProgramSpec, list[Any]]:
         """The spec of a program by its id, and leaves that fit it."""
         spec = await self._programs.spec(name)
-        leaves = await self._arrays.resolve(inputs.leaves)
+        leaves = await self._arrays.resolve(inputs.leaves, inputs.groups)
         _check_fit(spec, inputs, tuple(map(abstract, leaves)))
         return spec, leaves
 
@@ -208,8 +212,8 @@ def abstract(leaf: Any) -> Aval:
         return leaf
     if isinstance(leaf, Resident):
         return aval_of(leaf.value)
-    if isinstance(leaf, SparseValue):
-        raise InvalidArgument("Sparse arguments are not taken by this server yet")
+    if isinstance(leaf, Matrix):
+        return leaf.aval()
     return aval_of(leaf)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from app.compute.image import Resident
 from app.core.codec.decode import pointer
-from app.core.codec.numbers import Path
-from app.core.values import Leaf, SparseValue, Structure
+from app.core.values import Leaf, SparseValue, Structure, places
+from app.services.matrix import Matrix
 
 
 def report(
@@ -21,7 +21,7 @@ def report(
         return []
     return [
         {"output": pointer(("result", *path)), **_count(_entries(outputs[place]))}
-        for path, place in _places(structure)
+        for path, place in places(structure)
         if not _finite(outputs[place])
     ]
 
@@ -29,6 +29,8 @@ def report(
 def _entries(leaf: Any) -> np.ndarray:
     if isinstance(leaf, Resident):
         leaf = leaf.value
+    if isinstance(leaf, Matrix):
+        return leaf.canonical.values
     return leaf.parts["values"] if isinstance(leaf, SparseValue) else leaf
 
 
@@ -41,14 +43,3 @@ def _count(entries: np.ndarray) -> dict[str, int]:
     missing = int(np.isnan(entries).sum())
     infinite = int(np.isinf(entries).sum())
     return {"nan": missing, "infinite": infinite, "of": int(entries.size)}
-
-
-def _places(structure: Structure, path: Path = ()) -> Iterator[tuple[Path, int]]:
-    if isinstance(structure, int):
-        yield path, structure
-    elif isinstance(structure, dict):
-        for name, branch in structure.items():
-            yield from _places(branch, (*path, name))
-    elif isinstance(structure, list):
-        for place, branch in enumerate(structure):
-            yield from _places(branch, (*path, place))
