@@ -1,0 +1,195 @@
+"""Sparse Jacobians and Hessians: detect the pattern, colour it, take one product a colour.
+
+A ``Plan`` (pattern, colours, where to read each entry) holds for every point, so it is made once
+with the program and kept beside it. Detection and colouring are asdex's; functions map a flat
+vector to a flat vector (Jacobian) or to a number (Hessian).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import asdex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from app.core.errors import InvalidArgument, LimitExceeded
+from app.sparse.canonical import Canonical, from_entries
+from app.sparse.matrix import SparseMatrix
+
+MAX_DENSE = 2**22
+"""Cells of a Jacobian whose pattern could not be found, computed whole."""
+Function = Callable[[jax.Array], jax.Array]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to compute a sparse derivative of ``shape`` from ``count`` products.
+
+    ``indices`` and ``indptr`` are its CSR pattern. ``colors`` names the product in which each
+    column (``forward``, ``symmetric``) or row (``reverse``) takes part, -1 for none. Entry p of
+    the result is entry ``places[p]`` of the stacked products, flattened.
+    """
+
+    mode: str
+    shape: tuple[int, int]
+    indices: np.ndarray
+    indptr: np.ndarray
+    colors: np.ndarray
+    count: int
+    places: np.ndarray
+
+    def to_wire(self) -> dict[str, Any]:
+        """Bytes and numbers for the store; ``from_wire`` reads them back."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        packed = {name: array.astype("<i4").tobytes() for name, array in arrays.items()}
+        return {"mode": self.mode, "shape": list(self.shape), "count": self.count, **packed}
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Plan:
+        """The plan that ``to_wire`` wrote."""
+        arrays = {name: np.frombuffer(wire[name], "<i4").astype(np.int32) for name in ARRAYS}
+        m, n = wire["shape"]
+        return cls(mode=wire["mode"], shape=(m, n), count=wire["count"], **arrays)
+
+
+ARRAYS = ("indices", "indptr", "colors", "places")
+
+
+def plan_jacobian(
+    f: Function, x: Any, *, mode: str = "auto", pattern: Canonical | None = None
+) -> Plan:
+    """The plan of the Jacobian of ``f`` at arrays like ``x`` (``(n,)``, only its type is read).
+
+    ``mode``: auto, forward (one jvp a colour of columns) or reverse (one vjp a colour of rows).
+    ``pattern``: the client's own, in place of detection; entries outside it are not computed.
+    Without one, and where detection fails, the dense pattern within 2^22 cells.
+    """
+    x = _aval(x)
+    m, n = _size(jax.eval_shape(f, x)), _size(x)
+    rows, cols = _pattern(asdex.jacobian_sparsity, f, x, (m, n), pattern)
+    chosen: Any = {"auto": None, "forward": "fwd", "reverse": "rev"}[mode]
+    sparsity = asdex.SparsityPattern.from_coo(rows, cols, (m, n))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", asdex.DenseColoringWarning)
+        options = {} if chosen is None else {"mode": chosen}
+        colored = asdex.jacobian_coloring_from_sparsity(sparsity, **options)
+    return _plan("reverse" if colored.mode == "rev" else "forward", colored, (m, n))
+
+
+def plan_hessian(f: Function, x: Any, *, pattern: Canonical | None = None) -> Plan:
+    """The plan of the Hessian of a scalar ``f``, by star colouring of its symmetric pattern."""
+    x = _aval(x)
+    n = _size(x)
+    rows, cols = _pattern(asdex.hessian_sparsity, f, x, (n, n), pattern)
+    if pattern is not None:
+        rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+        merged = from_entries(rows, cols, np.ones(len(rows)), (n, n))
+        rows, cols = merged.rows(), merged.indices
+    sparsity = asdex.SparsityPattern.from_coo(rows, cols, (n, n))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", asdex.DenseColoringWarning)
+        colored = asdex.hessian_coloring_from_sparsity(sparsity)
+    return _plan("symmetric", colored, (n, n))
+
+
+def jacobian(plan: Plan, f: Function, x: jax.Array) -> SparseMatrix:
+    """The sparse Jacobian of ``f`` at ``x``: ``plan.count`` products, entries in CSR order."""
+    return _matrix(plan, value_and_entries(plan, f, x)[1])
+
+
+def hessian(plan: Plan, f: Function, x: jax.Array) -> SparseMatrix:
+    """The sparse Hessian of a scalar ``f`` at ``x``: forward over reverse, one product a colour."""
+    gradient = jax.grad(f)
+    products = _linear(lambda v: jax.jvp(gradient, (x,), (v,))[1], plan, x.dtype, plan.shape[1])
+    return _matrix(plan, products)
+
+
+def value_and_entries(plan: Plan, f: Function, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """``f(x)`` and the entries of its Jacobian in CSR order."""
+    if plan.mode == "forward":
+        value, push = jax.linearize(f, x)
+        return value, _linear(push, plan, x.dtype, plan.shape[1])
+    value, pull = jax.vjp(f, x)
+    return value, _linear(lambda ct: pull(ct)[0], plan, value.dtype, plan.shape[0])
+
+
+def _linear(product: Function, plan: Plan, dtype: Any, size: int) -> jax.Array:
+    """Products with every seed, read at the entries."""
+    if not len(plan.places):
+        return jnp.zeros(0, dtype)
+    colors = jnp.asarray(plan.colors)
+    seeds = jnp.arange(plan.count)[:, None] == colors[None, :size]
+    compressed = jax.vmap(product)(seeds.astype(dtype))
+    return compressed.reshape(-1)[jnp.asarray(plan.places)]
+
+
+def _matrix(plan: Plan, values: jax.Array) -> SparseMatrix:
+    return SparseMatrix(values, jnp.asarray(plan.indices), jnp.asarray(plan.indptr), plan.shape)
+
+
+def _plan(mode: str, colored: Any, shape: tuple[int, int]) -> Plan:
+    """Ours from asdex's: numbering the stacked products shows where each entry is read."""
+    sparsity, count = colored.sparsity, int(colored.num_colors)
+    rows, cols = np.asarray(sparsity.rows), np.asarray(sparsity.cols)
+    across = shape[1] if mode == "reverse" else shape[0]
+    if len(rows):
+        numbers = jnp.arange(count * across, dtype=jnp.int32).reshape(count, across)
+        places = np.asarray(asdex.decompress_data(numbers, colored))
+    else:
+        places = np.zeros(0, np.int32)
+    order = from_entries(rows, cols, np.arange(len(rows)), shape)
+    return Plan(
+        mode,
+        shape,
+        order.indices,
+        order.indptr,
+        np.asarray(colored.colors, np.int32),
+        count,
+        places[order.values].astype(np.int32),
+    )
+
+
+def _pattern(
+    detect: Callable[..., Any], f: Function, x: Any, shape: tuple[int, int], given: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    if given is not None:
+        if given.shape != shape:
+            raise InvalidArgument(
+                f"the pattern is {given.shape[0]} x {given.shape[1]}, the derivative is "
+                f"{shape[0]} x {shape[1]}",
+                pointer="/sparse",
+            )
+        return given.rows(), given.indices[: given.nnz]
+    try:
+        found = detect(f, x)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        return _whole(shape, error)
+    merged = from_entries(
+        np.asarray(found.rows), np.asarray(found.cols), np.ones(len(found.rows)), shape
+    )
+    return merged.rows(), merged.indices
+
+
+def _whole(shape: tuple[int, int], error: Exception) -> tuple[np.ndarray, np.ndarray]:
+    if math.prod(shape) > MAX_DENSE:
+        raise LimitExceeded(
+            f"the sparsity of this function could not be found ({str(error)[:200]}), and "
+            f"{shape[0]} x {shape[1]} is too large to compute whole",
+            hint='give the pattern: "sparse": {"layout": "coo", …}',
+        ) from None
+    rows, cols = np.indices(shape, np.int32).reshape(2, -1)
+    return rows, cols
+
+
+def _aval(x: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def _size(aval: Any) -> int:
+    return math.prod(aval.shape)
