@@ -18,6 +18,7 @@ from jax.extend import core as jex
 from app.compute import results
 from app.compute.arguments import Arguments, Wrt
 from app.compute.branches import Guarded
+from app.compute.leaves import is_sparse, values_of, with_values
 from app.core.errors import InvalidArgument
 
 Tree = Any
@@ -76,8 +77,23 @@ class Call:
 
     @property
     def points(self) -> tuple[Tree, ...]:
-        """The arguments that ``wrt`` names, in its order."""
-        return tuple(self.args[position] for position in self.wrt.positions)
+        """The arguments that ``wrt`` names, in its order; of sparse matrices the values."""
+        return tuple(values_of(self.args[position]) for position in self.wrt.positions)
+
+    def pack(self, derivatives: Sequence[Tree]) -> Tree:
+        """Derivatives shaped like ``points``, as the client asked: sparse ones on their pattern."""
+        pairs = zip(self.wrt.positions, derivatives, strict=True)
+        return self.wrt.pack([with_values(self.args[at], each) for at, each in pairs])
+
+    def require_dense(self, verb: str) -> None:
+        """Raise ``InvalidArgument`` where ``wrt`` holds a sparse matrix."""
+        for position in self.wrt.positions:
+            if any(map(is_sparse, jax.tree.leaves(self.args[position], is_leaf=is_sparse))):
+                raise InvalidArgument(
+                    f"{verb} in a sparse matrix is not made: it would hold every entry squared",
+                    pointer=self.arguments.pointers[position],
+                    hint="use grad, jvp, vjp or hvp, or name a dense argument in wrt",
+                )
 
     @property
     def holomorphic(self) -> bool:
@@ -93,14 +109,14 @@ class Call:
         """The function of the ``wrt`` arguments alone, the others held."""
         args = list(self.args)
         for position, point in zip(self.wrt.positions, points, strict=True):
-            args[position] = point
+            args[position] = with_values(args[position], point)
         return self.staged.guarded(*args)
 
     def require_differentiable(self) -> None:
         """Raise ``InvalidArgument`` unless every ``wrt`` leaf is floating (or complex)."""
-        for position in self.wrt.positions:
+        for position, point in zip(self.wrt.positions, self.points, strict=True):
             name, pointer = self.arguments.names[position], self.arguments.pointers[position]
-            for path, leaf in jax.tree_util.tree_leaves_with_path(self.args[position]):
+            for path, leaf in jax.tree_util.tree_leaves_with_path(point):
                 self._require_inexact(leaf, name, pointer + "".join(map(_step, path)))
 
     def _require_inexact(self, leaf: Any, name: str, pointer: str) -> None:

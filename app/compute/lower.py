@@ -25,7 +25,8 @@ CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_
 class Lowered:
     """A program as StableHLO. ``meta`` is what the cache keeps beside the executable.
 
-    meta: out (structure), out_avals, kept (input leaves taken, in order), cost (flops, bytes,
+    meta: out (structure), out_avals, like (result leaf to input leaf whose pattern it has), kept
+    (input buffers taken, in order), cost (flops, bytes,
     peak_memory once compiled), serialisable, platform, identity, equations; and what the verb
     tells of all its programs.
     """
@@ -48,6 +49,7 @@ def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
     meta = {
         "out": traced.out,
         "out_avals": [aval.to_wire() for aval in traced.avals],
+        "like": dict(traced.like),
         "kept": list(kept),
         "cost": {},
         "serialisable": not names & CALLBACKS,

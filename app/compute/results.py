@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from app.compute.leaves import is_sparse
 from app.core.errors import LimitExceeded, RefusedSource
 
 MAX_DEPTH = 64
@@ -41,6 +42,8 @@ def _key(name: Any) -> str:
 
 
 def _leaf(value: Any) -> Any:
+    if is_sparse(value):
+        return value
     if isinstance(value, (jax.Array, np.ndarray, np.generic)):
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             return jax.random.key_data(jnp.asarray(value))

@@ -17,6 +17,7 @@ from app.compute.arguments import Arguments, Signature, Wrt, arrange, resolve_wr
 from app.compute.call import Call, Staged
 from app.compute.directions import Aligned, Target, align
 from app.compute.language import parse
+from app.compute.leaves import Results, abstract, values_of
 from app.compute.limits import EngineLimits
 from app.compute.mapping import Axes
 from app.compute.precision import precision
@@ -32,11 +33,16 @@ COMMON = frozenset({"static", "vmap", "wrt"})
 
 @dataclass(frozen=True)
 class Traced:
-    """A program traced and within its bounds. ``out`` numbers the leaves of the result."""
+    """A program traced and within its bounds. ``out`` numbers the leaves of the result.
+
+    ``avals`` has one for each leaf; ``like`` gives, for a sparse leaf that has the pattern of an
+    input, that input: such a leaf is one buffer, any other sparse one three.
+    """
 
     stage: Any
     out: Structure
     avals: tuple[Aval, ...]
+    like: Mapping[str, int]
     equations: int
 
     @property
@@ -49,29 +55,22 @@ def trace(spec: ProgramSpec, limits: EngineLimits) -> Traced:
     """Trace ``spec`` for its platform's numeric mode; raise what a client can act on."""
     with precision(spec.dtype), refusing():
         program = Program.of(spec)
-        inputs = [abstract(aval) for aval in spec.avals]
-        captured: list[Structure] = []
+        inputs, treedef = jax.tree.flatten([abstract(aval) for aval in spec.avals])
+        captured: list[tuple[Structure, Results]] = []
 
-        def flat(*leaves: Any) -> list[Any]:
+        def flat(*buffers: Any) -> list[Any]:
+            leaves = jax.tree.unflatten(treedef, buffers)
             out: list[Any] = []
-            captured.append(flatten(program(leaves), out))
-            return [jax.numpy.asarray(leaf) for leaf in out]
+            structure = flatten(program(leaves), out)
+            found = Results.of(out, leaves)
+            captured.append((structure, found))
+            return found.buffers
 
         stage = jax.jit(flat).trace(*inputs)
-        avals = list(stage.jaxpr.out_avals)
         count = bounds.check(stage.jaxpr, limits)
-        bounds.check_results(avals, limits)
-    wire = tuple(Aval(aval.dtype.name, tuple(aval.shape)) for aval in avals)
-    return Traced(stage, captured[-1], wire, count)
-
-
-def abstract(aval: Aval) -> jax.ShapeDtypeStruct:
-    """The JAX shape of a dense input in the current numeric mode."""
-    if aval.layout != "dense":
-        raise InvalidArgument(
-            f"a {aval.layout} matrix cannot be given here", hint="send a dense array"
-        )
-    return jax.ShapeDtypeStruct(aval.shape, jax.dtypes.canonicalize_dtype(aval.dtype))
+        bounds.check_results(list(stage.jaxpr.out_avals), limits)
+    structure, found = captured[-1]
+    return Traced(stage, structure, found.avals, found.like, count)
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Program:
         group = self.verb.direction
         if group is None:
             return None
-        given = unflatten(self.inputs[group], leaves)
+        given = values_of(unflatten(self.inputs[group], leaves))
         batch = bool(self.options.get("batch", False))
         return align(given, self._targets(), group, batch=batch)
 
@@ -166,7 +165,11 @@ class Program:
         spans = _spans(self.arguments.trees)
         axes = self.axes.leaves if self.axes else (None,) * spans[-1][1]
         return [
-            Target(self.arguments.names[at], self.arguments.trees[at], axes[slice(*spans[at])])
+            Target(
+                self.arguments.names[at],
+                values_of(self.arguments.trees[at]),
+                axes_of_values(self.arguments.trees[at], axes[slice(*spans[at])]),
+            )
             for at in self.wrt.positions
         ]
 
@@ -188,6 +191,13 @@ def _with_axis(leaf: Any, axis: int, size: int) -> jax.ShapeDtypeStruct:
     place = axis % (len(leaf.shape) + 1)
     shape = (*leaf.shape[:place], size, *leaf.shape[place:])
     return jax.ShapeDtypeStruct(shape, leaf.dtype)
+
+
+def axes_of_values(tree: Any, axes: Sequence[int | None]) -> tuple[int | None, ...]:
+    """The mapped axes of ``values_of(tree)``, from those of all its buffers."""
+    packed = jax.tree.unflatten(jax.tree.structure(tree), [[axis] for axis in axes])
+    flat = jax.tree.leaves(values_of(packed), is_leaf=lambda node: isinstance(node, list))
+    return tuple(axis for (axis,) in flat)
 
 
 def _spans(trees: Sequence[Any]) -> list[tuple[int, int]]:

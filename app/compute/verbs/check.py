@@ -35,6 +35,7 @@ def check_grads(call: Call) -> dict[str, Any]:
     if isinstance(order, bool) or order not in ORDERS:
         raise InvalidArgument(f"order {order!r} is neither 1 nor 2", pointer="/order")
     call.require_differentiable()
+    call.require_dense("check_grads")
     flat, restore = ravel_pytree(list(call.points))
     _require_real(call, flat)
     function = _gradient(call, restore) if order == 2 else _value(call, restore)

@@ -25,7 +25,7 @@ def value_and_grad(call: Call) -> dict[str, Any]:
     )
     value, gradients = differentiate(*call.points)
     out = jax.tree.unflatten(jax.tree.structure(call.staged.out), [value])
-    return {"value": out, "grad": call.wrt.pack(gradients)}
+    return {"value": out, "grad": call.pack(gradients)}
 
 
 def grad(call: Call) -> Any:

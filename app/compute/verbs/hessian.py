@@ -12,6 +12,7 @@ from app.compute.verbs.verb import Verb
 
 def hessian(call: Call) -> Any:
     """Second derivatives of a scalar function: one tree of ``wrt`` inside another."""
+    call.require_dense("hessian")
     gradient = gradient_of(call, "hessian")
     if call.wrt.single:
         return jax.jacfwd(lambda x: gradient(x)[0], holomorphic=call.holomorphic)(*call.points)
@@ -28,7 +29,7 @@ def hvp(call: Call) -> Any:
 
     vectors = call.directions["vectors"]
     products = jax.vmap(product)(vectors) if call.batch else product(vectors)
-    return call.wrt.pack(products)
+    return call.pack(products)
 
 
 def gradient_of(call: Call, verb: str) -> Any:

@@ -18,6 +18,7 @@ MODES = ("auto", "forward", "reverse")
 def jacobian(call: Call) -> Any:
     """The output's tree with, at each leaf, the tree of ``wrt``: shape (*output, *input)."""
     call.require_differentiable()
+    call.require_dense("jacobian")
     mode = choose_mode(call)
     build = jax.jacfwd if mode == "forward" else jax.jacrev
     argnums: Any = 0 if call.wrt.single else tuple(range(len(call.points)))

@@ -38,7 +38,7 @@ def vjp(call: Call) -> dict[str, Any]:
     _, pull, value = jax.vjp(floating, points, has_aux=True)
     given = jax.tree.leaves(call.directions["cotangents"])
     pulled = (jax.vmap(pull) if call.batch else pull)(given)[0]
-    return {"value": value, "cotangents": call.wrt.pack(_restore(call, pulled))}
+    return {"value": value, "cotangents": call.pack(_restore(call, pulled))}
 
 
 def differentiable(call: Call) -> tuple[list[Any], Callable[[list[Any]], Any]]:
