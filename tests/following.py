@@ -80,7 +80,8 @@ class Follower:
             run = self.get(run_id)
             if run["status"] == status or (status is None and run["status"] in FINAL):
                 return run
-            assert time.monotonic() < end and run["status"] not in FINAL, run
+            assert time.monotonic() < end, run
+            assert run["status"] not in FINAL, run
             time.sleep(0.02)
 
     def phase(self, run_id: str, phase: str, longest_s: float = 40) -> None:
