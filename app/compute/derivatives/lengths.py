@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from app.compute.derivatives.promotion import inexact
+
 
 @jax.custom_jvp
 def _hypot(x: Any, y: Any) -> Any:
@@ -40,7 +42,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @wraps(jnp.hypot)
 def hypot(x1: Any, x2: Any, /) -> Any:
-    x1, x2 = jnp.broadcast_arrays(*_floating(x1, x2))
+    x1, x2 = jnp.broadcast_arrays(*inexact(x1, x2))
     return _hypot(x1, x2)
 
 
@@ -69,7 +71,7 @@ def _inverse_scale(size: Any) -> Any:
 
 @wraps(jnp.arctan2)
 def arctan2(x1: Any, x2: Any, /) -> Any:
-    x1, x2 = jnp.broadcast_arrays(*_floating(x1, x2))
+    x1, x2 = jnp.broadcast_arrays(*inexact(x1, x2))
     return _arctan2(x1, x2)
 
 
@@ -105,7 +107,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x = jnp.asarray(x)
     if not _is_euclidean(x, ord, axis):
         return jnp.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
-    (x,) = _floating(x)
+    (x,) = inexact(x)
     axes = _axes(axis, x.ndim)
     length = _euclidean(x, axes)
     return length if keepdims else jnp.squeeze(length, axes)
@@ -115,7 +117,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:  # noqa: A002
     if ord != 2:
         return jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
-    (x,) = _floating(x)
+    (x,) = inexact(x)
     axes = _axes(axis, x.ndim)
     length = _euclidean(x, axes)
     return length if keepdims else jnp.squeeze(length, axes)
@@ -169,13 +171,3 @@ def std(a: Any, *args: Any, **kwargs: Any) -> Any:
 @wraps(jnp.nanstd)
 def nanstd(a: Any, *args: Any, **kwargs: Any) -> Any:
     return _root(jnp.nanvar(a, *args, **kwargs))
-
-
-def _floating(*values: Any) -> list[Any]:
-    """Arrays of one inexact type, as jax.numpy promotes them; Python numbers stay weak."""
-    dtype = jnp.result_type(*values, *(() if _any_inexact(values) else (float,)))
-    return [jnp.asarray(value, dtype) for value in values]
-
-
-def _any_inexact(values: Any) -> bool:
-    return any(jnp.issubdtype(jnp.result_type(value), jnp.inexact) for value in values)

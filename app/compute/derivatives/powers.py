@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from app.compute.derivatives.promotion import inexact
+
 
 @jax.custom_jvp
 def _power(x: Any, y: Any) -> Any:
@@ -53,7 +55,7 @@ def pow_(x: Any, y: Any) -> Any:
 
 @wraps(jnp.float_power)
 def float_power(x: Any, y: Any, /) -> Any:
-    return power(*(jnp.asarray(v, jnp.result_type(x, y, float)) for v in (x, y)))
+    return power(*inexact(x, y))
 
 
 def _is_whole(exponent: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from app.compute.derivatives.promotion import inexact
+
 
 @jax.custom_jvp
 def _logistic(x: Any) -> Any:
@@ -138,5 +140,4 @@ def sinc(x: Any, /) -> Any:
 
 
 def _inexact(x: Any) -> Any:
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(x, float))
+    return inexact(x)[0]
