@@ -34,14 +34,14 @@ test('a thousand lines of HLO scroll and link smoothly', { timeout: 90_000 }, as
   const { page, context, player } = await open(browser);
   await player.results();
   await player.write(`def f(x):
-    for k in range(90):
-        x = jnp.sin(x * k) + jnp.cumsum(x)[::-1]
-        x = jnp.where(x > 0, jnp.exp(-x), jnp.tanh(x))
+    for k in range(32):
+        x = jnp.tanh(x * k) + jnp.cos(x)
+        x = jnp.where(x > 0, jnp.sin(x), x * x)
     return jnp.sum(x)`);
   await page.getByRole('combobox', { name: 'Form of x' }).selectOption('vector');
   await page.locator('.cm-ghost').first().waitFor();
   await player.run();
-  await page.getByText('stale', { exact: true }).waitFor({ state: 'detached' });
+  await page.getByText('stale', { exact: true }).waitFor({ state: 'detached', timeout: 60_000 });
   await page.getByRole('tab', { name: 'HLO', exact: true }).click();
   const list = page.getByRole('listbox', { name: /^HLO, \d+ lines/ });
   await list.waitFor({ timeout: 60_000 });

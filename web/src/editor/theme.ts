@@ -22,7 +22,7 @@ const look = EditorView.theme({
   },
   '.cm-ghost': {
     color: 'var(--ghost)', fontSize: '0.86em', marginLeft: '1.1em', fontStyle: 'italic',
-    userSelect: 'none', whiteSpace: 'nowrap',
+    userSelect: 'none', whiteSpace: 'nowrap', textIndent: '0',
   },
   '.cm-lintRange-error': {
     backgroundImage: 'none', textDecoration: 'underline wavy var(--error) 1.5px',
