@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from app.core.errors import LimitExceeded
 from app.sparse.kernels import primitives
@@ -60,6 +61,10 @@ class SparseMatrix:
     def valid(self) -> jax.Array:
         """Which entries are not padding: ``bool[capacity]``."""
         return jnp.arange(self.capacity, dtype=jnp.int32) < self.indptr[-1]
+
+    def stored_values(self) -> jax.Array:
+        """The values with padding 0 whatever it holds: a tangent's padding is anyone's."""
+        return jnp.where(self.valid(), self.values, jnp.zeros((), self.dtype))
 
     def coordinates(self) -> tuple[jax.Array, jax.Array]:
         """Row and column, as seen, of every entry; ``shape`` itself for padding."""
@@ -197,5 +202,5 @@ def segment(values: jax.Array, segments: jax.Array, count: int) -> jax.Array:
 def is_static(value: Any) -> bool:
     """Whether a number is known while tracing."""
     return isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)) or (
-        isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)
+        isinstance(value, jax.Array) and not isinstance(value, Tracer)
     )

@@ -8,6 +8,7 @@ import pytest
 from app.sparse.kernels import build, library
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(params=["native", "portable"])

@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -55,7 +56,7 @@ def _define(name: str, shape: Callable[..., tuple[int, ...]]) -> Primitive:
     primitive.def_impl(lambda *operands, **params: _jitted(primitive, **params)(*operands))
 
     def abstract(a: Any, indices: Any, indptr: Any, X: Any, *, m: int, n: int, native: bool) -> Any:
-        return jax.core.ShapedArray(shape(indices, X, m, n), X.dtype)
+        return ShapedArray(shape(indices, X, m, n), X.dtype)
 
     primitive.def_abstract_eval(abstract)
     pure = getattr(portable, name.removeprefix("csr_"))
@@ -94,7 +95,7 @@ def _batch(
     """Columns for a batch of X alone: one call. Anything else: one call a batch member."""
     a, indices, indptr, X = operands
     if primitive is not sddmm_p and list(dims[:3]) == [None] * 3:
-        X = jnp.moveaxis(X, dims[3], -1)
+        X = jnp.moveaxis(X, dims[3] or 0, -1)
         out = primitive.bind(a, indices, indptr, X.reshape(X.shape[0], -1), **params)
         return out.reshape(out.shape[0], *X.shape[1:]), X.ndim - 1
     batched = [

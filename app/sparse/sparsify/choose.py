@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from app.core.errors import RefusedSource
 from app.sparse.matrix import SparseMatrix, is_static, union
@@ -40,7 +41,7 @@ def _on(pattern: SparseMatrix, operand: Any) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    return is_static(value) and not bool(jnp.any(jnp.asarray(value) != 0))
+    return is_static(value) and not bool(np.any(np.asarray(value) != 0))
 
 
 def clip(A: SparseMatrix, a_min: Any = None, a_max: Any = None, **named: Any) -> SparseMatrix:

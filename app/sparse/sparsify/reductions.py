@@ -24,7 +24,8 @@ def total(
     A: SparseMatrix, axis: Any = None, dtype: Any = None, keepdims: bool = False
 ) -> jax.Array:
     """``jnp.sum``; O(nnz)."""
-    values = A.values if dtype is None else A.values.astype(dtype)
+    values = A.stored_values()
+    values = values if dtype is None else values.astype(dtype)
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         values = values.astype(jnp.sum(values[:0]).dtype)
     kept, count = _segments(A, axis)
@@ -116,7 +117,7 @@ def norm(  # ``ord`` is the name that callers know
 ) -> jax.Array:
     """``jnp.linalg.norm``: Frobenius, 1, infinity, or the 2-norm of rows or columns."""
     if axis is None and ord in (None, "fro"):
-        return _shaped(jnp.linalg.norm(A.values), A, axis, keepdims)
+        return _shaped(jnp.linalg.norm(A.stored_values()), A, axis, keepdims)
     if axis is None and ord in (1, math.inf):
         return _shaped(total(A.map(jnp.abs), 0 if ord == 1 else 1).max(), A, axis, keepdims)
     if axis is not None and ord in (None, 2):

@@ -1,0 +1,1 @@
+"""Sparse linear systems: direct and iterative, differentiable, the residual always told."""

@@ -1,0 +1,114 @@
+"""Sparse solves against NumPy and SciPy: values, derivatives, outcomes, kept factors."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+from app.core.errors import InvalidArgument
+from app.sparse.ingest import ingest
+from app.sparse.matrix import SparseMatrix, from_canonical
+from app.sparse.solve.factors import FactorCache
+from app.sparse.solve.linear import linear_solve
+from tests.sparse.matrices import dense_of, value_of
+
+
+def matrix(dense, layout="csr"):
+    dense = np.asarray(dense)
+    rows, cols = np.nonzero(dense)
+    return from_canonical(ingest(value_of(layout, rows, cols, dense[rows, cols], dense.shape)))
+
+
+POISSON = 2.1 * np.eye(9) - np.eye(9, k=1) - np.eye(9, k=-1)
+GENERAL = POISSON + 0.3 * np.eye(9, k=2)
+
+
+@pytest.mark.parametrize("method", ["direct", "cg", "gmres", "bicgstab"])
+@pytest.mark.parametrize("preconditioner", ["none", "jacobi"])
+def test_solves(method, preconditioner):
+    full = POISSON if method == "cg" else GENERAL
+    b = np.random.default_rng(0).standard_normal((9, 2))
+    for rhs in (b[:, 0], b):
+        got = linear_solve(matrix(full), rhs, method=method, preconditioner=preconditioner)
+        np.testing.assert_allclose(got.x, np.linalg.solve(full, rhs), rtol=1e-6)
+        assert got.outcome == 0
+        assert np.all(got.residual < 1e-8)
+
+
+@pytest.mark.parametrize("method", ["direct", "bicgstab"])
+def test_implicit_derivatives(method):
+    A = matrix(GENERAL)
+    b = np.random.default_rng(1).standard_normal(9)
+    rows, cols = (np.asarray(part) for part in A.coordinates())
+
+    def ours(values, b):
+        M = SparseMatrix(values, A.indices, A.indptr, A.shape)
+        return jnp.sum(linear_solve(M, b, method=method, tol=1e-13).x ** 2)
+
+    def dense(values, b):
+        full = jnp.zeros(A.shape).at[rows, cols].add(values, mode="drop")
+        return jnp.sum(jnp.linalg.solve(full, b) ** 2)
+
+    real = rows < 9
+    got, want = (jax.grad(f, (0, 1))(A.values, b) for f in (ours, dense))
+    np.testing.assert_allclose(got[0][real], want[0][real], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6, atol=1e-8)
+    if method == "direct":
+        tangents = (np.cos(A.values), np.sin(b))
+        second = [jax.jvp(jax.grad(f), (A.values, b), tangents)[1] for f in (ours, dense)]
+        np.testing.assert_allclose(second[0][real], second[1][real], rtol=1e-8, atol=1e-9)
+
+
+def test_transposed_and_many():
+    A = matrix(GENERAL)
+    b = np.random.default_rng(2).standard_normal((4, 9))
+    got = jax.vmap(lambda rhs: linear_solve(A.T, rhs).x)(b)
+    np.testing.assert_allclose(got, np.linalg.solve(GENERAL.T, b.T).T, rtol=1e-10)
+
+
+def test_singular_is_an_outcome():
+    for full, b in (
+        ([[1.0, 2.0], [2.0, 4.0]], [1.0, 3.0]),
+        ([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0]),
+    ):
+        assert linear_solve(matrix(full), np.array(b)).outcome == 2
+    slow = linear_solve(matrix(POISSON), np.arange(9.0), method="cg", maxiter=2)
+    assert slow.outcome == 1
+
+
+CASES = {
+    "hilbert": (scipy.linalg.hilbert(8), np.ones(8), scipy.linalg.invhilbert(8).sum(1), 1e-6),
+    "scaled": ([[1e-150, 2e-150], [3e150, 4e150]], [5e-150, 1.1e151], [1.0, 2.0], 1e-12),
+    "indefinite": ([[2.0, 0, 1], [0, 2, 1], [1, 1, 0]], [1.0, 1, 1], [0.5, 0.5, 0], 1e-12),
+    "complex": ([[1 + 1j, -1], [-1, 1 + 1j]], [1.0 + 0j, 0], [0.2 - 0.6j, -0.2 - 0.4j], 1e-12),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_known_systems(name):
+    full, b, x, rtol = CASES[name]
+    got = linear_solve(matrix(full), np.asarray(b))
+    np.testing.assert_allclose(got.x, x, rtol=rtol, atol=1e-12)
+
+
+def test_factors_are_kept_by_content():
+    kept = FactorCache(max_bytes=1)
+    A = matrix(GENERAL)
+    parts = tuple(np.asarray(part) for part in (A.values, A.indices, A.indptr))
+    first = kept.get(*parts)
+    assert kept.get(*(part.copy() for part in parts)) is first
+    kept.get(parts[0] * 2, *parts[1:])
+    assert kept.factored == 2
+    assert kept.get(*parts) is not first
+    np.testing.assert_allclose(GENERAL @ first.solve(np.ones(9), False), np.ones(9))
+
+
+def test_shapes_are_checked():
+    with pytest.raises(InvalidArgument):
+        linear_solve(matrix(GENERAL[:3]), np.ones(3))
+    with pytest.raises(InvalidArgument):
+        linear_solve(matrix(GENERAL), np.ones(3))
+    assert dense_of(value_of("csr", [0], [0], [1.0], (1, 1))).shape == (1, 1)
