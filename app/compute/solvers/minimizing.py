@@ -12,11 +12,13 @@ import jax.numpy as jnp
 from app.compute.call import Call
 from app.compute.solvers import options as read
 from app.compute.solvers.box import Box
+from app.compute.solvers.fallback import Fallback
 from app.compute.solvers.newton import Newton, Point
 from app.compute.solvers.outcomes import Outcome
+from app.compute.solvers.quasi_newton import Bfgs, ConjugateGradients, Descent, Lbfgs
 from app.compute.solvers.unknowns import Unknowns
 
-METHODS = ("auto", "newton")
+METHODS = ("auto", "newton", "bfgs", "l_bfgs", "nonlinear_cg")
 NEWTON_UNKNOWNS = 100
 """Up to here ``auto`` takes second derivatives: n gradients' worth of work an iteration."""
 
@@ -104,4 +106,14 @@ def objective(unknowns: Unknowns) -> Callable[[Any, Any], Any]:
 def _method(call: Call, unknowns: Unknowns, box: Box, tolerance: float) -> Method:
     name = read.one_of(call.options, "method", METHODS, "auto")
     value = objective(unknowns)
-    return Newton(value, box, tolerance)
+    if name == "auto":
+        name = "both" if unknowns.start.size <= NEWTON_UNKNOWNS else "l_bfgs"
+    newton = Newton(value, box, tolerance)
+    bfgs = Descent(value, box, Bfgs(), tolerance)
+    return {
+        "both": Fallback(newton, bfgs),
+        "newton": newton,
+        "bfgs": bfgs,
+        "l_bfgs": Descent(value, box, Lbfgs(), tolerance),
+        "nonlinear_cg": Descent(value, box, ConjugateGradients(), tolerance),
+    }[name]

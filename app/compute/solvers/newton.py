@@ -35,10 +35,9 @@ class Point(NamedTuple):
 
 
 class NewtonState(NamedTuple):
-    """``radius`` is measured in the scaled norm."""
+    """``radius`` is measured in the scaled norm; 0 until the first step has chosen one."""
 
     point: Point
-    hessian: Any
     radius: Any
 
 
@@ -54,33 +53,29 @@ class Newton:
         """Evaluate at the start, moved into the box."""
         x = self.box.project(x)
         value, gradient = jax.value_and_grad(self.value)(x, extra)
-        hessian = jax.hessian(self.value)(x, extra)
-        finite = all_finite(value, gradient, hessian)
+        finite = all_finite(value, gradient)
         zero = jnp.zeros((), jnp.int32)
-        hessian = jnp.where(finite, hessian, 0.0)
-        still = self.box.stationarity(x, gradient) == 0
-        convex = jnp.min(jnp.linalg.eigvalsh(hessian), initial=0.0) >= 0
-        outcome = jnp.where(still & convex, Outcome.GRADIENT, Outcome.RUNNING)
-        outcome = jnp.where(finite, outcome, Outcome.START).astype(jnp.int32)
-        point = Point(x, value, gradient, zero, zero + 1, outcome)
-        scale = scale_of(hessian)
-        radius = jnp.maximum(jnp.linalg.norm(scale * x), jnp.linalg.norm(gradient / scale))
-        return NewtonState(point, hessian, jnp.where(radius > 0, radius, 1.0))
+        outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
+        return NewtonState(Point(x, value, gradient, zero, zero + 1, outcome), jnp.zeros_like(value))
 
     def step(self, state: NewtonState, extra: Any) -> NewtonState:
         """Try one step; take it where it decreases the value as the model says."""
         point = state.point
-        scale = scale_of(state.hessian)
-        s = propose(point, state.hessian, scale, state.radius, self.box)
-        predicted = -(point.gradient @ s + 0.5 * s @ (state.hessian @ s))
+        hessian = jax.hessian(self.value)(point.x, extra)
+        hessian = jnp.where(all_finite(hessian), hessian, jnp.eye(point.x.size))
+        scale = scale_of(hessian)
+        first = first_radius(point.x, point.gradient, scale)
+        radius = jnp.where(state.radius > 0, state.radius, first)
+        s = propose(point, hessian, scale, radius, self.box)
+        predicted = -(point.gradient @ s + 0.5 * s @ (hessian @ s))
         x = self.box.project(point.x + s)
         value, gradient = jax.value_and_grad(self.value)(x, extra)
-        return self._judge(state, extra, s, predicted, x, value, gradient, scale)
+        state = NewtonState(point, radius)
+        return self._judge(state, s, predicted, x, value, gradient, scale)
 
     def _judge(
         self,
         state: NewtonState,
-        extra: Any,
         s: Any,
         predicted: Any,
         x: Any,
@@ -102,19 +97,22 @@ class Newton:
         ratio = jnp.where(all_finite(value, gradient), ratio, jnp.nan)
         radius = trust_region.resized(state.radius, ratio, length)
         x, value_, gradient = choose(taken, (x, value, gradient), (old.x, old.value, old.gradient))
-        hessian = jax.lax.cond(
-            taken, lambda: jax.hessian(self.value)(x, extra), lambda: state.hessian
-        )
-        good = all_finite(hessian)
-        hessian = jnp.where(good, hessian, jnp.diag(scale**2))
         outcome = self._outcome(
-            old, s, predicted, taken, flat, Point(x, value_, gradient, *old[3:]), value
+            old, s, predicted, taken, flat, Point(x, value_, gradient, *old[3:]), value, scale
         )
         point = Point(x, value_, gradient, old.iteration + 1, old.evaluations + 1, outcome)
-        return NewtonState(point, hessian, radius)
+        return NewtonState(point, radius)
 
     def _outcome(
-        self, old: Point, s: Any, predicted: Any, taken: Any, flat: Any, new: Point, tried: Any
+        self,
+        old: Point,
+        s: Any,
+        predicted: Any,
+        taken: Any,
+        flat: Any,
+        new: Point,
+        tried: Any,
+        scale: Any,
     ) -> Any:
         """Verified reasons to stop, the strongest last."""
         eps = jnp.finfo(s.dtype).eps
@@ -123,11 +121,21 @@ class Newton:
         small = (slope <= self.tolerance) & (predicted <= self.tolerance * size)
         tiny = jnp.all(jnp.abs(s) <= 4 * eps * jnp.abs(new.x) + jnp.finfo(s.dtype).tiny)
         stuck = ~taken & tiny
-        nearly = slope * jnp.max(jnp.abs(new.x), initial=1.0) <= self.tolerance**0.5 * size
+        free = self.box.free(new.x, new.gradient)
+        # Rounding ends the search first where the scaled gradient promises next to nothing.
+        promised = 0.5 * jnp.sum((new.gradient * free / scale) ** 2)
+        nearly = promised <= self.tolerance * size
         outcome = jnp.where(stuck, jnp.where(nearly, Outcome.PRECISION, Outcome.STALLED), 0)
         outcome = jnp.where(flat & ~taken, Outcome.PRECISION, outcome)
         outcome = jnp.where(small, Outcome.GRADIENT, outcome)
         return jnp.where(fell(tried, old.value), Outcome.UNBOUNDED, outcome).astype(jnp.int32)
+
+
+def first_radius(x: Any, gradient: Any, scale: Any) -> Any:
+    """A tenth of the start's own size; wide first steps can land where nothing leads back."""
+    size, slope = jnp.linalg.norm(scale * x), jnp.linalg.norm(gradient / scale)
+    radius = jnp.where(size > 0, 0.1 * size, slope)
+    return jnp.where((radius > 0) & jnp.isfinite(radius), radius, 1.0)
 
 
 def fell(value: Any, before: Any) -> Any:

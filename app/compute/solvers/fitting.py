@@ -1,0 +1,103 @@
+"""``least_squares`` as a machine: reads the call, and adds what statistics want to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from app.compute.call import Call
+from app.compute.solvers import options as read
+from app.compute.solvers.least_squares import METHODS, Fit, LeastSquares
+from app.compute.solvers.outcomes import Outcome
+from app.compute.solvers.unknowns import Unknowns
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """The machine of a least-squares problem."""
+
+    method: LeastSquares
+    unknowns: Unknowns
+
+    def init(self) -> Fit:
+        """Evaluate at the start."""
+        return self.method.start(self.unknowns.start)
+
+    def step(self, state: Fit) -> Fit:
+        """One iteration."""
+        return self.method.step(state)
+
+    def done(self, state: Fit) -> Any:
+        """Whether there is an outcome."""
+        return state.outcome != Outcome.RUNNING
+
+    def progress(self, state: Fit) -> dict[str, Any]:
+        """Iteration, residual sum of squares, largest cosine of residuals and columns."""
+        return {
+            "iteration": state.iteration,
+            "value": state.residuals @ state.residuals,
+            "gradient_norm": state.slope,
+        }
+
+    def finish(self, state: Fit) -> dict[str, Any]:
+        """Solution, rss, degrees of freedom, covariance and standard errors; outcome."""
+        jacobian = jax.jacfwd(self.method.residuals)(state.x)
+        rss = state.residuals @ state.residuals
+        m, n = jacobian.shape
+        freedom = m - n
+        deviation = jnp.sqrt(rss / freedom) if freedom > 0 else jnp.full_like(rss, jnp.nan)
+        covariance = _covariance(jacobian) * deviation**2
+        errors = jnp.sqrt(jnp.diagonal(covariance))
+        return {
+            "solution": self.unknowns.pack(state.x),
+            "value": rss,
+            "rss": rss,
+            "residual_standard_deviation": deviation,
+            "degrees_of_freedom": jnp.asarray(freedom, jnp.int32),
+            "covariance": covariance,
+            "standard_errors": self.unknowns.pack(errors),
+            "gradient_norm": jnp.max(jnp.abs(jacobian.T @ state.residuals), initial=0.0),
+            "iterations": state.iteration,
+            "evaluations": state.evaluations,
+            "outcome": state.outcome,
+        }
+
+
+def _covariance(jacobian: Any) -> Any:
+    """(J^T J)^-1 by singular values of the scaled columns; infinite where it is singular."""
+    norms = jnp.linalg.norm(jacobian, axis=0)
+    scale = jnp.where(norms > 0, norms, 1.0)
+    finite = jnp.all(jnp.isfinite(jacobian))
+    _, singular, basis = jnp.linalg.svd(
+        jnp.where(finite, jacobian / scale, 0.0), full_matrices=False
+    )
+    full = jacobian.shape[0] >= jacobian.shape[1]
+    floor = jnp.finfo(singular.dtype).eps * max(jacobian.shape) * jnp.max(singular, initial=0.0)
+    known = jnp.all(singular > floor) & full
+    half = basis / jnp.where(singular > floor, singular, 1.0)[:, None]
+    return jnp.where(known, half.T @ half, jnp.inf) / (scale[:, None] * scale[None, :])
+
+
+def residuals_of(call: Call, unknowns: Unknowns) -> Any:
+    """The function's results as one flat vector of a flat vector."""
+    call.require_real_output("least_squares")
+    return lambda x: ravel_pytree(unknowns.function(x))[0]
+
+
+def build(call: Call) -> Fitter:
+    """The machine of a call. ``tol`` is relative: of squares, steps and cosines."""
+    unknowns = Unknowns.of(call)
+    x = unknowns.start
+    single = x.dtype == jnp.float32
+    method = LeastSquares(
+        residuals_of(call, unknowns),
+        read.box_or_space(call.options, x),
+        read.one_of(call.options, "method", METHODS, "levenberg_marquardt"),
+        read.number(call.options, "tol", 1e-6 if single else 1e-15),
+        read.count(call.options, "max_steps", 10_000),
+    )
+    return Fitter(method, unknowns)

@@ -1,0 +1,21 @@
+"""``least_squares``: the least sum of squares of a vector function, with standard errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.compute.call import Call
+from app.compute.solvers import machine
+from app.compute.solvers.fitting import build
+from app.compute.solvers.outcomes import META
+from app.compute.verbs.verb import Verb
+
+
+def least_squares(call: Call) -> Any:
+    """Solution, rss, covariance, standard errors, iterations, outcome."""
+    return machine.run(build(call), call.options, call.directions)
+
+
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds"}
+
+VERBS = (Verb("least_squares", least_squares, options=OPTIONS, groups=machine.GROUPS, meta=META),)
