@@ -23,6 +23,7 @@ from app.compute.spec import ProgramSpec
 from app.compute.trace import trace
 from app.core.errors import LimitExceeded
 from app.core.values import unflatten
+from app.sparse.kernels import library
 
 
 class Engine:
@@ -32,6 +33,8 @@ class Engine:
         self._limits = limits
         # What runs is of whatever types it was compiled for; each trace sets its own mode.
         jax.config.update("jax_enable_x64", True)
+        # Stored programs name the sparse kernels: they must be known before one is loaded.
+        library.register()
         # Small programs run in the calling thread: handing over to another costs more than they.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         # Frames of our own code in locations would slow lowering and tell clients file paths.

@@ -10,7 +10,7 @@ from app.compute.image import ImageRejected, ProgramImage, Resident
 from app.compute.pool.protocol import Pool, RunResult
 from app.compute.spec import ProgramSpec
 from app.core.codec.decode import Reference
-from app.core.errors import InvalidArgument
+from app.core.errors import InvalidArgument, WorkerLost
 from app.core.values import Aval, Structure, aval_of
 from app.services import matrix, nonfinite
 from app.services.array import ArrayService
@@ -127,7 +127,12 @@ class CallService:
             return found, await self._execute(found.image, leaves, options)
         except ImageRejected:
             found = await self._programs.renew(found.image)
+        try:
             return found, await self._execute(found.image, leaves, options)
+        except ImageRejected:
+            raise WorkerLost(
+                "The program was compiled anew and still does not load here", retry_after=5
+            ) from None
 
     async def _execute(
         self, image: ProgramImage, leaves: list[Any], options: RunOptions
