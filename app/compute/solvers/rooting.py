@@ -1,0 +1,96 @@
+"""``root`` and ``fixed_point``: read the call and choose the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from app.compute.call import Call
+from app.compute.solvers import fixed_point
+from app.compute.solvers import options as read
+from app.compute.solvers.bisection import Bisection
+from app.compute.solvers.fixed_point import FixedPoint
+from app.compute.solvers.least_squares import LeastSquares
+from app.compute.solvers.machine import Machine
+from app.compute.solvers.root import GlobalNewton, Secant
+from app.compute.solvers.unknowns import Unknowns
+from app.core.errors import InvalidArgument
+
+METHODS = ("newton", "broyden", "chord", "bisection")
+
+
+def build_root(call: Call) -> Machine:
+    """The machine of a root problem; ``bracket`` asks for bisection."""
+    unknowns, function, size = _mapping(call, "root")
+    if size != unknowns.start.size:
+        raise InvalidArgument(
+            f"the function returns {size} numbers for {unknowns.start.size} unknowns",
+            pointer="/function",
+            hint="root needs as many equations as unknowns; least_squares takes more",
+        )
+    bracketed = call.options.get("bracket") is not None
+    default = "bisection" if bracketed else "newton"
+    method = read.one_of(call.options, "method", METHODS, default)
+    if method == "bisection":
+        return Bisection(function, unknowns, *_bracket(call, unknowns))
+    tolerance = _tolerance(call, unknowns, 1e-9)
+    steps = read.count(call.options, "max_steps", 1000)
+    if method == "newton":
+        box = read.box_or_space(call.options, unknowns.start)
+        eps = float(jnp.finfo(unknowns.start.dtype).eps)
+        fit = LeastSquares(function, box, "levenberg_marquardt", eps, steps)
+        return GlobalNewton(fit, unknowns, tolerance)
+    return Secant(function, unknowns, method == "broyden", tolerance, steps)
+
+
+def build_fixed_point(call: Call) -> FixedPoint:
+    """The machine of x = g(x)."""
+    unknowns, function, size = _mapping(call, "fixed_point")
+    if size != unknowns.start.size:
+        raise InvalidArgument(
+            f"the function maps {unknowns.start.size} numbers to {size}", pointer="/function"
+        )
+    method = read.one_of(call.options, "method", fixed_point.METHODS, "anderson")
+    tolerance = _tolerance(call, unknowns, 1e-10)
+    steps = read.count(call.options, "max_steps", 10_000)
+    return FixedPoint(function, unknowns, method == "anderson", tolerance, steps)
+
+
+def _mapping(call: Call, verb: str) -> tuple[Unknowns, Any, int]:
+    """The unknowns, the flat function of the flat unknowns, and the size of its result."""
+    call.require_real_output(verb)
+    unknowns = Unknowns.of(call)
+
+    def function(x: Any) -> Any:
+        return ravel_pytree(unknowns.function(x))[0].astype(x.dtype)
+
+    flat, _ = ravel_pytree(_zeros(call.staged.out))
+    return unknowns, function, flat.size
+
+
+def _zeros(shapes: Any) -> Any:
+    if isinstance(shapes, dict):
+        return {name: _zeros(branch) for name, branch in shapes.items()}
+    if isinstance(shapes, (list, tuple)):
+        return [_zeros(branch) for branch in shapes]
+    return None if shapes is None else jnp.zeros(shapes.shape, shapes.dtype)
+
+
+def _tolerance(call: Call, unknowns: Unknowns, default: float) -> float:
+    single = unknowns.start.dtype == jnp.float32
+    return read.number(call.options, "tol", 1e-5 if single else default)
+
+
+def _bracket(call: Call, unknowns: Unknowns) -> tuple[float, float]:
+    if unknowns.start.size != 1:
+        raise InvalidArgument("bisection takes one unknown", pointer="/method")
+    given = call.options.get("bracket")
+    numbers = isinstance(given, (list, tuple)) and len(given) == 2
+    if not numbers or not all(isinstance(end, (int, float)) for end in given):
+        raise InvalidArgument("bracket is [low, high]", pointer="/bracket")
+    low, high = given
+    if not -jnp.inf < low < high < jnp.inf:
+        raise InvalidArgument(f"bracket {low}, {high}: low must be below high", pointer="/bracket")
+    return float(low), float(high)
