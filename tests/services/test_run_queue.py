@@ -17,6 +17,7 @@ from app.core.errors import TooManyRequests
 from app.core.ids import is_id
 from app.core.values import Aval, SparseValue
 from app.services.call import Answer, RunOptions
+from app.services.matrix import Matrix
 from app.services.runs import packing
 from app.services.runs.pace import LONGEST_S, TARGET_S, Pace
 from app.services.runs.packing import Request, Result
@@ -154,7 +155,13 @@ def test_requests_keep_references_as_references() -> None:
         (2, 2),
         {"row": np.array([0]), "col": np.array([1]), "values": np.array([2.0])},
     )
-    leaves = [Resident("arr_" + "0" * 32, np.zeros(3)), np.array(1.0), sparse]
+    kept = "arr_" + "1" * 32
+    leaves = [
+        Resident("arr_" + "0" * 32, np.zeros(3)),
+        np.array(1.0),
+        Matrix.of(sparse),
+        Matrix.of(sparse, kept),
+    ]
     options = RunOptions(timeout_s=3.0, background=True)
     request = packing.unpack_request(
         packing.pack_request(Request(spec, leaves, options, "base64")), LIMITS
@@ -163,7 +170,9 @@ def test_requests_keep_references_as_references() -> None:
     assert request.spec.key() == spec.key()
     assert request.options == options
     assert request.encoding == "base64"
-    reference, scalar, coo = request.leaves
+    reference, scalar, coo, matrix = request.leaves
+    assert isinstance(matrix, Reference)
+    assert matrix.id == kept
     assert isinstance(reference, Reference)
     assert reference.id == leaves[0].id
     assert same(scalar, np.array(1.0))

@@ -21,7 +21,9 @@ from app.compute.spec import ProgramSpec
 from app.core.errors import DeadlineExceeded, Unavailable
 from app.core.values import Aval, aval_of, unflatten
 from app.services.call import Answer, CallService, RunOptions
+from app.services.matrix import Matrix
 from app.services.program import FoundProgram, ProgramService, program_id
+from app.services.runs import packing
 from app.services.runs.hold import Hold
 from app.services.runs.journal import Checkpoint, Journal
 from app.services.runs.pace import Pace
@@ -197,12 +199,16 @@ def _plain(leaf: np.ndarray) -> Any:
 
 
 def _resident(run_id: str, leaves: list[Any]) -> list[Any]:
-    return [
-        Resident(f"{run_id}/{place}", leaf)
-        if isinstance(leaf, np.ndarray) and leaf.nbytes > RESIDENT_BYTES
-        else leaf
-        for place, leaf in enumerate(leaves)
-    ]
+    """Leaves with names for the large ones, so that they are sent to a device once."""
+    named = list(leaves)
+    for place, leaf in enumerate(leaves):
+        if packing.weight([leaf]) <= RESIDENT_BYTES:
+            continue
+        if isinstance(leaf, np.ndarray):
+            named[place] = Resident(f"{run_id}/{place}", leaf)
+        elif isinstance(leaf, Matrix) and leaf.id is None:
+            named[place] = replace(leaf, id=f"{run_id}/{place}")
+    return named
 
 
 def _left(limit: float, elapsed: float) -> float:

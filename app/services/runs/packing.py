@@ -17,7 +17,9 @@ from app.core.codec.calls import CodecLimits
 from app.core.codec.decode import Decoder, Reference
 from app.core.codec.documents import dump
 from app.core.codec.encode import Encoder, Encoding
+from app.core.values import SparseValue
 from app.services.call import Answer, RunOptions
+from app.services.matrix import Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,31 @@ def unpack_leaves(content: bytes, limits: CodecLimits) -> list[Any]:
 
 
 def weight(leaves: Sequence[Any]) -> int:
-    """About how many bytes leaves have."""
-    return sum(getattr(leaf, "nbytes", 4096) for leaf in leaves)
+    """About how many bytes leaves have when packed."""
+    return sum(map(_weight, leaves))
+
+
+def _weight(leaf: Any) -> int:
+    if isinstance(leaf, (Resident, Reference)):
+        return 64
+    if isinstance(leaf, Matrix):
+        leaf = leaf.value
+    if isinstance(leaf, SparseValue):
+        return sum(part.nbytes for part in leaf.parts.values())
+    return leaf.nbytes
 
 
 def _documents(leaves: Sequence[Any]) -> list[Any]:
     encoder = Encoder("msgpack", dtype="")  # no float type is the request's own: all say theirs
-    return [
-        {"ref": leaf.id} if isinstance(leaf, (Resident, Reference)) else encoder.leaf(leaf)
-        for leaf in leaves
-    ]
+    return [_document(leaf, encoder) for leaf in leaves]
+
+
+def _document(leaf: Any, encoder: Encoder) -> Any:
+    if isinstance(leaf, (Resident, Reference)):
+        return {"ref": leaf.id}
+    if isinstance(leaf, Matrix):
+        return encoder.leaf(leaf.value) if leaf.id is None else {"ref": leaf.id}
+    return encoder.leaf(leaf)
 
 
 def _leaves(documents: Sequence[Any], limits: CodecLimits) -> list[Any]:
