@@ -20,7 +20,7 @@ from app.compute.solvers.newton import all_finite, choose
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.trust_region import Quadratic
 
-FACTOR = 1.0
+FACTOR = 0.7
 """First radius over the scaled size of the start. MINPACK's 100 leaps into flat tails."""
 
 
@@ -138,10 +138,10 @@ class LeastSquares:
         spent = predicted <= 10 * eps * old
         stuck = ~taken & jnp.all(jnp.abs(s) <= 4 * eps * jnp.abs(fit.x))
         honest = (slope <= tolerance**0.25) | (predicted <= tolerance**0.5 * old)
-        outcome = jnp.where(short & taken, Outcome.STEP, Outcome.RUNNING)
+        outcome = jnp.where(short & taken & honest, Outcome.STEP, Outcome.RUNNING)
         stopped = jnp.where(honest, Outcome.PRECISION, Outcome.STALLED)
         outcome = jnp.where((short | stuck) & ~taken, stopped, outcome)
-        outcome = jnp.where(gained & taken, Outcome.STEP, outcome)
+        outcome = jnp.where(gained & taken & honest, Outcome.STEP, outcome)
         outcome = jnp.where(spent & ~taken, Outcome.PRECISION, outcome)
         outcome = jnp.where(slope <= tolerance, Outcome.GRADIENT, outcome)
         best = jnp.minimum(jnp.where(jnp.isnan(new), old, new), old)
