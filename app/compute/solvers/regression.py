@@ -1,0 +1,90 @@
+"""``fit``: reads the call; a named model on X and y, or the client's own loss and an optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from app.compute import results
+from app.compute.call import Call
+from app.compute.solvers import options as read
+from app.compute.solvers.linear_models import MODELS, Regression
+from app.compute.solvers.machine import Machine
+from app.compute.solvers.optimisers import OPTIMISERS, optimiser
+from app.compute.solvers.training import Trainer
+from app.compute.solvers.unknowns import require_real
+from app.core.errors import InvalidArgument
+
+
+def build(call: Call) -> Machine:
+    """The machine of a call."""
+    return _named(call) if call.options.get("model") is not None else _trainer(call)
+
+
+def _named(call: Call) -> Regression:
+    """A named model; ``args`` are X (m, n) and y (m,)."""
+    model = read.one_of(call.options, "model", MODELS, "linear")
+    if len(call.args) != 2 or not all(hasattr(arg, "shape") for arg in call.args):
+        raise InvalidArgument("a named model takes X and y", pointer="/args")
+    x, y = call.args
+    if x.ndim != 2 or y.shape != x.shape[:1] or not x.size:
+        raise InvalidArgument(
+            f"X has shape {list(x.shape)} and y {list(y.shape)}",
+            pointer="/args",
+            hint="X is (rows, columns), y has one number a row",
+        )
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        raise InvalidArgument(f"X is {x.dtype}: floating numbers are needed", pointer="/args")
+    l2 = call.options.get("l2", 1.0 if model == "ridge" else 0.0)
+    if isinstance(l2, bool) or not isinstance(l2, (int, float)) or not 0 <= l2 < jnp.inf:
+        raise InvalidArgument("l2 is zero or a positive number", pointer="/l2")
+    intercept = bool(call.options.get("intercept", True))
+    steps = read.count(call.options, "max_steps", 200)
+    return Regression(model, x, y.astype(x.dtype), float(l2), intercept, steps)
+
+
+def _trainer(call: Call) -> Trainer:
+    """The client's loss(parameters, *data); data have rows in front; ``wrt`` the parameters."""
+    if not call.wrt.single or call.wrt.positions != (0,):
+        raise InvalidArgument("fit trains the first argument", pointer="/wrt")
+    require_real(call)
+    parameters, *data = call.args
+    rows = {leaf.shape[:1] for leaf in jax.tree.leaves(data)}
+    if len(rows) != 1 or rows == {()}:
+        raise InvalidArgument(
+            "the arguments after the parameters are data: arrays with one row an example",
+            pointer="/args",
+        )
+    ((count,),) = rows
+    given = call.options
+    held = _held(given, count)
+    batch = min(read.count(given, "batch_size", 32), count - held)
+    epochs = read.count(given, "epochs", 10)
+    name = read.one_of(given, "method", tuple(OPTIMISERS), "adam")
+    steps = epochs * max(1, (count - held) // batch)
+    settings: Mapping[str, Any] = given.get("options") or {}
+    patience = read.count(given, "patience", 1) if "patience" in given else None
+    seed = given.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise InvalidArgument("seed is a whole number from 0", pointer="/seed")
+
+    def loss(parameters: Any, rows: Any) -> Any:
+        value = results.arrays(call.function(parameters, *rows))
+        if not hasattr(value, "shape"):
+            raise InvalidArgument("the loss is one number, or one a row", pointer="/function")
+        return jnp.mean(value)
+
+    return Trainer(
+        loss, parameters, data, optimiser(name, settings, steps), batch, epochs, held, patience,
+        seed, lambda tree: tree,
+    )  # fmt: skip
+
+
+def _held(given: Mapping[str, Any], count: int) -> int:
+    share = given.get("validation_split", 0.0)
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
+        raise InvalidArgument("validation_split is in [0, 1)", pointer="/validation_split")
+    return min(int(share * count), count - 1)
