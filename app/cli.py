@@ -1,4 +1,4 @@
-"""The command: ``gradserve serve`` starts the server, ``gradserve --version`` tells which."""
+"""The command: ``gradserve serve`` starts the server; ``call`` and ``watch`` talk to one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 import uvicorn
 
-from app import __version__
+from app import __version__, client
 from app.core.settings import Settings
 
 cli = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -28,6 +28,10 @@ def root(
     ] = False,
 ) -> None:
     """A web REST compute API: functions over HTTP, differentiated and compiled once."""
+
+
+cli.command()(client.call)
+cli.command()(client.watch)
 
 
 @cli.command()
