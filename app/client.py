@@ -148,6 +148,8 @@ def _show(shown: Progress, task: Any, event: _Event) -> None:
 
 def _measures(data: dict[str, Any]) -> str:
     pairs = ((name, data[name]) for name in _MEASURES if name in data)
+    if isinstance(left := data.get("left_s"), (int, float)):
+        pairs = (*pairs, ("left", f"{left:.0f} s"))
     return "  ".join(
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in pairs

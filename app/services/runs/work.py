@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from app.core.errors import InternalError, TooManyRequests, Unavailable
 from app.services.call import Answer, CallService
-from app.services.runs.chunks import CHUNKED_VERBS, Chunks
+from app.services.runs.chunks import Chunks, is_chunked
 from app.services.runs.hold import Hold
 from app.services.runs.journal import Journal
 from app.services.runs.packing import Request, Result
@@ -44,7 +44,7 @@ class Work:
     ) -> Answer:
         leaves = await self._calls.resolve(request.leaves)
         spec = request.spec
-        if spec.verb in CHUNKED_VERBS:
+        if is_chunked(spec):
             return await self._chunks.solve(run_id, spec, leaves, request.options, progress, hold)
         if spec.verb == "abstract_eval":
             return await self._calls.answer(spec, leaves, request.options)
