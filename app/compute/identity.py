@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import Any
 
 import jax
+import orjson
 
 from app.compute.host import cpu_features
 from app.compute.precision import MATMUL_PRECISION
@@ -31,9 +34,11 @@ def identity() -> dict[str, str]:
     }
 
 
-def program_key(stablehlo: str) -> str:
-    """The second-level key: 64 hex digits over the program's text and this identity."""
-    digest = hashlib.sha256(stablehlo.encode())
-    for name, value in sorted(identity().items()):
-        digest.update(f"\0{name}={value}".encode())
-    return digest.hexdigest()
+def program_key(stablehlo: str, interface: Mapping[str, Any]) -> str:
+    """The second-level key: 64 hex digits over the program's text, interface and this identity.
+
+    The text numbers only the inputs that are used and lists results flat: which inputs those are,
+    and the tree that the results make, is the ``interface``.
+    """
+    about = orjson.dumps([interface, identity()], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(b"\0".join([stablehlo.encode(), about])).hexdigest()

@@ -46,20 +46,23 @@ def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
     kept = tuple(sorted(stage._lowering.compile_args["kept_var_idx"]))
     names = {equation.primitive.name for equation, _ in bounds.equations(traced.closed.jaxpr)}
     here = identity()
-    meta = {
+    interface = {
         "out": traced.out,
         "out_avals": [aval.to_wire() for aval in traced.avals],
         "like": dict(traced.like),
         "kept": list(kept),
+        **VERBS[spec.verb].meta,
+    }
+    meta = {
+        **interface,
         "cost": {},
         "serialisable": not names & CALLBACKS,
         "platform": here["platform"],
         "identity": here,
         "equations": traced.equations,
-        **VERBS[spec.verb].meta,
     }
     avals = tuple(traced.closed.in_avals[place] for place in kept)
-    return Lowered(program_key(text), meta, stage, spec.dtype, avals)
+    return Lowered(program_key(text, interface), meta, stage, spec.dtype, avals)
 
 
 def compile_stage(lowered: Lowered, limits: EngineLimits) -> Any:

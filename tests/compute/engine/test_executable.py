@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -161,3 +162,20 @@ def test_numpy_and_resident_inputs_in_turn(engine: Engine) -> None:
     np.testing.assert_array_equal(engine.run(program, [strided, y])[0], x * y)
     swapped = x.astype(">f8")
     np.testing.assert_array_equal(engine.run(program, [swapped, y])[0], x * y)
+
+
+INTERFACES = [
+    ({"args": {"x": 1.0, "y": 2.0}, "wrt": "y"}, {"args": {"y": 2.0, "x": 1.0}, "wrt": "y"}),
+    ({"args": [1.0, 2.0], "wrt": 1}, {"args": [1.0, 2.0], "wrt": [1]}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), INTERFACES, ids=["inputs", "results"])
+def test_programs_of_one_text_but_another_interface_have_other_keys(
+    engine: Engine, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    function = "lambda x, y: jnp.sin(x) * y"
+    specs = [spec_of("grad", {"function": function, **body})[0] for body in (one, other)]
+    lowered = [engine.lower(spec) for spec in specs]
+    assert lowered[0].stage.as_text() == lowered[1].stage.as_text()
+    assert lowered[0].l2 != lowered[1].l2
