@@ -78,8 +78,9 @@ def direct(A: SparseMatrix, b: jax.Array) -> jax.Array:
     wide = jnp.complex128 if jnp.issubdtype(b.dtype, jnp.complexfloating) else jnp.float64
 
     def host(transposed: bool, values: Any, indices: Any, indptr: Any, rhs: Any) -> np.ndarray:
-        parts = (np.asarray(part) for part in (values, indices, indptr))
-        kept = process_factors().get(*_widened(*parts, wide))
+        kept = process_factors().get(
+            np.asarray(values, wide), np.asarray(indices), np.asarray(indptr)
+        )
         return kept.solve(np.asarray(rhs, wide), transposed).astype(rhs.dtype)
 
     def solve(transposed: bool, rhs: jax.Array) -> jax.Array:
@@ -99,10 +100,6 @@ def direct(A: SparseMatrix, b: jax.Array) -> jax.Array:
         lambda _, rhs: solve(False, rhs),
         lambda _, rhs: solve(True, rhs),
     )
-
-
-def _widened(values: Any, indices: Any, indptr: Any, dtype: Any) -> tuple[Any, Any, Any]:
-    return np.asarray(values, dtype), indices, indptr
 
 
 def iterative(

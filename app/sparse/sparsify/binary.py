@@ -64,7 +64,8 @@ def general(
             return both_sparse(function, a, b)
         raise would_fill(name, a)
     reverse = isinstance(b, SparseMatrix)
-    A, other = (b, a) if reverse else (a, b)
+    A: SparseMatrix = b if reverse else a
+    other: Any = a if reverse else b
     check_shapes(A, other)
     if jnp.shape(other) == A.shape and not keeps:
         dense = A.todense()
