@@ -60,7 +60,28 @@ export interface CallResult {
   /** On a miss: the parts of the program's key that were new. */
   missed?: string[];
   nonfinite?: NonFinite;
+  /** Of a solver: why it stopped, whether it found what was asked, and what it cost. */
+  outcome?: string;
+  success?: boolean;
+  statistics?: Record<string, number>;
 }
+
+/** What a run tells of itself; members depend on the solver. */
+export interface Progress {
+  phase?: string;
+  iteration?: number;
+  value?: Json;
+  gradient_norm?: Json;
+  residual?: Json;
+  fraction?: number;
+  seconds?: number;
+}
+
+export type RunEvent =
+  | { kind: 'status'; data: { run: string; status: string } }
+  | { kind: 'progress'; data: Progress }
+  | { kind: 'result'; data: CallResult }
+  | { kind: 'problem'; data: Problem };
 
 export interface ProgramInfo {
   program: string;
@@ -194,6 +215,33 @@ function post<T>(path: string, body: Json, signal?: AbortSignal): Promise<Answer
   });
 }
 
+/** Server-sent events of a run until it ends; read by fetch, so that a key can be sent. */
+async function* eventsOf(run: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  const headers = { Accept: 'text/event-stream' };
+  const response = await fetch(`/v1/runs/${run}/events`, authorised({ headers, signal }));
+  if (!response.ok || !response.body) throw new ProblemError(await problemOf(response));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (held + value).split('\n\n');
+    held = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const event = parseEvent(block);
+      if (event) yield event;
+    }
+  }
+}
+
+/** One block of an event stream; null for heartbeats and `retry` lines. */
+export function parseEvent(block: string): RunEvent | null {
+  const lines = block.split('\n');
+  const kind = lines.find((line) => line.startsWith('event: '))?.slice(7);
+  const data = lines.filter((line) => line.startsWith('data: ')).map((line) => line.slice(6)).join('\n');
+  return kind && data ? ({ kind, data: JSON.parse(data) as unknown } as RunEvent) : null;
+}
+
 const get = <T>(path: string, signal?: AbortSignal) => request<T>(path, signal ? { signal } : {});
 
 export const api = {
@@ -206,6 +254,16 @@ export const api = {
     post<AbstractResult>('/v1/abstract_eval', body, signal),
   call: (verb: string, body: Json, signal?: AbortSignal) =>
     post<CallResult>(`/v1/${verb}`, body, signal),
+  /** The same call, not waited for. */
+  start: (verb: string, body: Json, signal?: AbortSignal) =>
+    request<{ run: string; status: string }>(`/v1/${verb}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Prefer: 'respond-async' },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
+    }),
+  events: eventsOf,
+  cancel: (run: string) => request<Json>(`/v1/runs/${run}`, { method: 'DELETE' }),
   program: (body: Json, signal?: AbortSignal) => post<ProgramInfo>('/v1/programs', body, signal),
   ir: (program: string, stage: Stage, signal?: AbortSignal) =>
     get<IrText>(`/v1/programs/${program}/ir/${stage}`, signal),

@@ -11,7 +11,7 @@ export interface Example {
   lesson: string;
   settings: Partial<Settings> & { source: string; verb: string };
   args: Record<string, Json>;
-  /** What the server must offer: verbs. */
+  /** What the server must offer: verbs, or paths of its document. */
   needs?: string[];
   /** Range of the plot, where the default does not show it best. */
   range?: [number, number];
@@ -234,7 +234,7 @@ const sparseProduct: Example = {
   lesson: 'Dense code on a sparse argument: zeros stay zeros, the gradient keeps the pattern.',
   settings: { source: 'lambda M, v: jnp.sum(jnp.log1p(M.T) @ v)', verb: 'grad', wrt: ['M'] },
   args: { M: tridiagonal(12), v: randomVector(12, 'normal', 7) },
-  needs: ['linear_solve'],
+  needs: ['/v1/arrays/{array_id}/pattern'],
 };
 
 const minimise: Example = {
@@ -248,15 +248,45 @@ const minimise: Example = {
     verb: 'minimize',
   },
   args: { p: [-1.2, 1] },
+  range: [-2, 2],
   needs: ['minimize'],
+};
+
+const lorenz: Example = {
+  id: 'lorenz',
+  title: 'Lorenz’s butterfly',
+  lesson: 'Three equations, no noise, no forecast: integrated with steps that adapt.',
+  settings: {
+    source: `def lorenz(t, y, rho):
+    a, b, c = y
+    return jnp.stack([10 * (b - a), a * (rho - c) - b, a * b - 8 / 3 * c])`,
+    verb: 'ode',
+    extra: JSON.stringify({ t1: 25, ts: Array.from({ length: 1001 }, (_, i) => i / 40) }),
+  },
+  args: { y: [1, 1, 1], rho: 28 },
+  sliders: { rho: [0, 40] },
+  needs: ['ode'],
+};
+
+const training: Example = {
+  id: 'training',
+  title: 'Training a network on exclusive or',
+  lesson: 'The loss of before, now walked down: watch it fall, stop it when you like.',
+  settings: {
+    source: mlp.settings.source,
+    verb: 'fit',
+    extra: '{"epochs": 400, "seed": 1}',
+  },
+  args: mlp.args,
+  needs: ['fit'],
 };
 
 export const EXAMPLES: Example[] = [
   sine, rosenbrock, nanTrap, blackScholes, softmax, himmelblau,
-  logistic, mlp, cnn, rnn, pendulum, heat, sparseProduct, minimise,
+  logistic, mlp, cnn, rnn, pendulum, heat, sparseProduct, minimise, lorenz, training,
 ];
 
-/** The examples that a server offering these verbs can run. */
-export function offered(verbs: ReadonlySet<string>): Example[] {
-  return EXAMPLES.filter((example) => (example.needs ?? []).every((verb) => verbs.has(verb)));
+/** The examples that a server offering these verbs and paths can run. */
+export function offered(offers: ReadonlySet<string>): Example[] {
+  return EXAMPLES.filter((example) => (example.needs ?? []).every((need) => offers.has(need)));
 }

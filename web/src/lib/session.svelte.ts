@@ -4,7 +4,8 @@
 import {
   api, toProblem,
   type Answer, type CallResult, type Device, type FunctionInfo, type LanguageName,
-  type LineShape, type OpenApi, type Problem, type ProgramInfo,
+  type LineShape, type OpenApi, type Parameter, type Problem, type ProgramInfo,
+  type Progress,
 } from './api';
 import type { Example } from './gallery';
 import { inputOf, reconcile, wireOf, type Input } from './inputs';
@@ -29,6 +30,19 @@ export interface Run {
   source: string;
 }
 
+/** A run that is, or was, followed by its events. */
+export interface Course {
+  run: string;
+  verb: string;
+  status: string;
+  told: Progress[];
+}
+
+/** The variable that an integrated function takes before its state is not among the arguments. */
+function ownParameters(verb: string, parameters: Parameter[]): Parameter[] {
+  return verb === 'ode' ? parameters.slice(1) : parameters;
+}
+
 export class Session {
   settings = $state<Settings>({ ...DEFAULTS });
   inputs = $state<Input[]>([]);
@@ -44,7 +58,7 @@ export class Session {
   run = $state.raw<Run | null>(null);
   runProblem = $state.raw<Problem | null>(null);
   running = $state(false);
-  checking = $state(false);
+  course = $state.raw<Course | null>(null);
   program = $state.raw<ProgramInfo | null>(null);
   /** The source that the shown program was made from. */
   programSource = $state('');
@@ -53,6 +67,8 @@ export class Session {
   names = $state.raw<LanguageName[]>([]);
   devices = $state.raw<Device[]>([]);
   verbs = $state.raw<ReadonlySet<string>>(new Set([...FIRST_VERBS, 'check_grads']));
+  /** Verbs and paths of the server, for examples that need them. */
+  offers = $state.raw<ReadonlySet<string>>(new Set());
   #fields = $state.raw<ReadonlyMap<string, ReadonlySet<string>>>(new Map());
 
   /** The source line under the pointer or cursor, wherever that is. */
@@ -88,6 +104,7 @@ export class Session {
       quiet(api.devices().then(({ body }) => void (this.devices = body.data))),
       quiet(api.openapi().then(({ body }) => {
         this.verbs = verbsOf(body);
+        this.offers = new Set([...this.verbs, ...Object.keys(body.paths)]);
         this.#fields = new Map([...this.verbs].map((verb) => [verb, fieldsOf(body, verb)]));
       })),
     ]);
@@ -115,6 +132,7 @@ export class Session {
     this.settings = settings;
     this.inputs = inputs;
     this.run = null;
+    this.course = null;
     this.runProblem = null;
     this.program = null;
     this.programProblem = null;
@@ -170,15 +188,18 @@ export class Session {
       return;
     }
     try {
-      if (this.info === null || this.#described !== source) {
+      const wanted = `${this.settings.verb === 'ode'} ${source}`;
+      if (this.info === null || this.#described !== wanted) {
         const { body } = await api.describe(source, abort.signal);
         if (abort.signal.aborted) return;
         this.info = body;
-        this.#described = source;
-        this.inputs = reconcile(this.inputs, body.parameters, source);
-        this.#dropUnknown(body.parameters.map(({ name }) => name));
+        this.#described = wanted;
+        const parameters = ownParameters(this.settings.verb, body.parameters);
+        this.inputs = reconcile(this.inputs, parameters, source);
+        this.#dropUnknown(parameters.map(({ name }) => name));
       }
-      const body = { ...bodyOf({ ...this.settings, verb: 'evaluate', diagnose: false }, this.inputs) };
+      const body = bodyOf({ ...this.settings, verb: 'evaluate', diagnose: false, extra: '' }, this.inputs);
+      if (this.settings.verb === 'ode' && Array.isArray(body.args)) body.args = [0, ...body.args];
       const answer = await api.abstractEval(body, abort.signal);
       if (abort.signal.aborted) return;
       this.output = answer.body.result;
@@ -209,7 +230,12 @@ export class Session {
     this.#call = abort;
     const { verb, source } = this.settings;
     if (!live) this.running = true;
+    this.course = null;
     try {
+      if (this.isLong(verb)) {
+        await this.#follow(verb, body, source, abort.signal);
+        return;
+      }
       const answer = await api.call(verb, body, abort.signal);
       this.run = { verb, body, answer, source };
       this.runProblem = null;
@@ -224,9 +250,38 @@ export class Session {
     }
   }
 
+  /** Whether a verb is followed as a run rather than waited for. */
+  isLong(verb: string): boolean {
+    return !FIRST_VERBS.includes(verb) && this.offers.has('/v1/runs/{run_id}/events');
+  }
+
+  /** Start a run and follow its events to the end. */
+  async #follow(verb: string, body: Body, source: string, signal: AbortSignal): Promise<void> {
+    const started = performance.now();
+    const { body: made, headers } = await api.start(verb, body, signal);
+    this.runProblem = null;
+    this.course = { run: made.run, verb, status: made.status, told: [] };
+    for await (const { kind, data } of api.events(made.run, signal)) {
+      const course = this.course as Course | null;
+      if (course?.run !== made.run) return;
+      if (kind === 'status') this.course = { ...course, status: data.status };
+      else if (kind === 'progress') this.course = { ...course, told: [...course.told, data] };
+      else if (kind === 'problem') this.runProblem = data;
+      else {
+        const elapsed = performance.now() - started;
+        this.run = { verb, body, source, answer: { body: data, timing: [], elapsed, status: 200, headers } };
+        if (data.program) await this.#describeProgram(body, data.program, signal).catch(() => undefined);
+      }
+    }
+  }
+
   cancel(): void {
-    this.#call?.abort();
+    const course = this.course;
     this.running = false;
+    if (course && !['done', 'failed', 'cancelled'].includes(course.status)) {
+      // The stream stays open: it tells that the run was cancelled.
+      void api.cancel(course.run).catch((error) => (this.runProblem = toProblem(error)));
+    } else this.#call?.abort();
   }
 
   /** Trace and compile without running, to read the program. */

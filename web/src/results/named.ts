@@ -10,6 +10,10 @@ export interface NamedPart {
   role: Role;
 }
 
+const SYMBOLS: Record<string, string> = {
+  evaluate: 'f', grad: '∇f', jacobian: 'J', hessian: 'H', hvp: 'H·v',
+};
+
 const HEADS: Record<string, [string, string]> = {
   grad: ['∂f/∂', ''],
   jacobian: ['∂f/∂', ''],
@@ -29,8 +33,7 @@ function split(verb: string, value: Value, body: Body, role: Role): NamedPart[] 
   if (wrt && list && list.length === wrt.length && verb !== 'hessian') {
     return wrt.map((name, i) => ({ label: head + name, value: list[i] as Value, role }));
   }
-  const symbol: Record<string, string> = { grad: '∇f', jacobian: 'J', hessian: 'H', hvp: 'H·v', evaluate: 'f' };
-  return [{ label: symbol[verb] ?? '', value, role }];
+  return [{ label: SYMBOLS[verb] ?? '', value, role }];
 }
 
 /** Two members of an answer that is a pair, by name or by position. */
@@ -57,6 +60,11 @@ export function named(verb: string, value: Value, body: Body): NamedPart[] {
   }
   if (verb === 'vjp' && both) {
     return [{ label: 'f', value: both[0], role: 'primal' }, { label: 'uᵀJ', value: both[1], role: 'cotangent' }];
+  }
+  // A solver's answer names its own members.
+  if (value.kind === 'branch' && value.named && !SYMBOLS[verb]) {
+    const shown = value.entries.filter(([name]) => verb !== 'ode' || (name !== 'ts' && name !== 'ys'));
+    return shown.map(([name, part]) => ({ label: name.replaceAll('_', ' '), value: part, role: 'primal' }));
   }
   if (verb === 'evaluate') return [{ label: 'f', value, role: 'primal' }];
   if (verb === 'hessian' || verb === 'hvp') return split(verb, value, body, 'tangent');
