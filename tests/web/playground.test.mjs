@@ -283,6 +283,39 @@ scenario('can be driven by keyboard alone', async ({ page, player }) => {
   await player.until(() => player.numbers(), (got) => got.join() === '16,32');
 });
 
+scenario('shows where a sparse matrix has entries, and a gradient that keeps its pattern', async ({ page, player }) => {
+  await player.write('lambda M: jnp.sum(jnp.log1p(M)**2)');
+  const upload = page.getByLabel('Upload a file for M');
+  await upload.waitFor({ state: 'attached' });
+  const text = '%%MatrixMarket matrix coordinate real general\n3 4 3\n1 1 2.0\n2 4 3.0\n3 1 1.0\n';
+  await upload.setInputFiles({ name: 'm.mtx', mimeType: 'text/plain', buffer: Buffer.from(text) });
+  await page.getByRole('img', { name: 'Pattern of M' }).waitFor();
+  await player.run();
+  await player.show('Results');
+  await player.result.getByText(/3 × 4/).waitFor();
+}, { expectedStatus: [422] });
+
+scenario('watches a minimisation to its end', async ({ page, player }) => {
+  await player.example('BFGS');
+  await player.results();
+  await player.result.getByText('converged').waitFor();
+  await page.getByRole('article', { name: 'Run', exact: true }).getByRole('status').getByText('done').waitFor();
+});
+
+scenario('cancels a run that would not end soon', async ({ page, player }) => {
+  await player.example('Lorenz');
+  await player.show('Function');
+  await page.getByRole('textbox', { name: /^More fields/ }).fill('{"t1": 2e6, "max_steps": 900000000}');
+  await player.run();
+  const run = page.getByRole('article', { name: 'Run', exact: true });
+  await player.show('Results');
+  await run.getByText(/iteration/).waitFor({ timeout: 60_000 });
+  const asked = Date.now();
+  await run.getByRole('button', { name: 'Cancel the run' }).click();
+  await run.getByRole('status').getByText('cancelled').waitFor();
+  assert.ok(Date.now() - asked < 5_000);
+});
+
 scenario('keeps a chosen theme', async ({ page }) => {
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await page.reload();
@@ -296,7 +329,8 @@ scenario('every example of the gallery runs', async ({ page, player }) => {
   await page.keyboard.press('Escape');
   for (const title of titles) {
     await player.example(title);
-    await player.results();
+    await player.show('Results');
+    await player.result.waitFor({ timeout: 60_000 });
     assert.equal(await page.getByRole('alert').count(), 0, title);
   }
 });
