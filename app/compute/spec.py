@@ -37,6 +37,7 @@ class ProgramSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float64"
     platform: str = "cpu"
+    _key: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def to_wire(self) -> dict[str, Any]:
         """What crosses a process border; ``from_wire`` reads it back."""
@@ -63,7 +64,9 @@ class ProgramSpec:
 
     def key(self) -> str:
         """64 hex digits of SHA-256 over every part and the language version."""
-        return _digest([LANGUAGE_VERSION, self.to_wire()])
+        if not self._key:
+            self._key.append(_digest([LANGUAGE_VERSION, self.to_wire()]))
+        return self._key[0]
 
 
 def _digest(part: Any) -> str:

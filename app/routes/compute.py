@@ -30,10 +30,13 @@ from app.routes.reading import (
 )
 from app.services.assembly import Services
 from app.services.call import Answer, Inputs, RunOptions
+from app.services.function import Source
+from app.services.memory import Memory
 from app.services.runs.packing import Request
 from app.services.runs.run import Client
 
 PROGRAMS = "/v1/programs/"
+_KNOWN_BYTES = 32 << 20
 MEDIA_TYPES: Mapping[Media, bytes] = {
     "json": b"application/json",
     "msgpack": b"application/msgpack",
@@ -48,6 +51,7 @@ class ComputeEndpoint:
         settings = services.settings
         self._limits = BodyLimits(settings.body_bytes, settings.body_s)
         self._keyed = bool(settings.api_keys)
+        self._known: Memory[bytes, _Understood] = Memory(_KNOWN_BYTES)
         self.paths = {f"/v1/{verb}": verb for verb in VERB_FIELDS}
 
     def handles(self, scope: Scope) -> bool:
@@ -103,17 +107,27 @@ class ComputeEndpoint:
             fields: RunFields = validate(RunFields, decoded.fields)
             return _Asked(*await services.calls.fitted(name, _inputs(decoded)), fields)
         decoded = await self._decode(body, media)
-        call: CallFields = validate(VERB_FIELDS[verb], decoded.fields)
-        source = await services.functions.resolve(call.function)
+        known = await self._understood(verb, decoded.fields)
         spec, leaves = await services.calls.spec(
             verb,
-            source,
+            known.source,
             _inputs(decoded),
-            options_of(call),
-            dtype=call.dtype,
+            known.options,
+            dtype=known.fields.dtype,
             platform=services.settings.platform,
         )
-        return _Asked(spec, leaves, call)
+        return _Asked(spec, leaves, known.fields)
+
+    async def _understood(self, verb: str, document: dict[str, Any]) -> _Understood:
+        """The fields beside the inputs, checked once for all calls that repeat them."""
+        written = verb.encode() + dump(document, "msgpack")
+        known = self._known.get(written)
+        if known is None:
+            fields: CallFields = validate(VERB_FIELDS[verb], document)
+            source = await self._services.functions.resolve(fields.function)
+            known = _Understood(fields, source, options_of(fields))
+            self._known.put(written, known, len(written) + 1024)
+        return known
 
     async def _answer(self, asked: _Asked) -> Answer:
         options = _run_options(asked.fields)
@@ -166,6 +180,15 @@ class ComputeEndpoint:
             asked.spec.dtype,
             encoding,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """Checked fields, the function they name, and what of them shapes the program."""
+
+    fields: CallFields
+    source: Source
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

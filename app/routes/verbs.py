@@ -30,6 +30,12 @@ _SUMMARIES = {
     "hvp": "Hessian-vector products",
     "check_grads": "Automatic derivatives against finite differences",
     "abstract_eval": "Shapes and dtypes alone: nothing is compiled or run",
+    "minimize": "Least value of a scalar function, with bounds and constraints",
+    "root": "Where a function is zero",
+    "least_squares": "Least sum of squares, with covariance and standard errors",
+    "fixed_point": "Where a function maps a point to itself",
+    "ode": "Solution of y' = f(t, y, *parameters) from t0 to t1",
+    "fit": "Regression by name, or training of a loss in batches",
 }
 
 

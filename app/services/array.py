@@ -57,8 +57,8 @@ class ArrayService:
     def __init__(self, store: Store, limits: CodecLimits, memory_bytes: int) -> None:
         self._store = store
         self._limits = limits
-        self._memory: Memory[StoredArray] = Memory(memory_bytes)
-        self._matrices: Memory[Matrix] = Memory(memory_bytes)
+        self._memory: Memory[str, StoredArray] = Memory(memory_bytes)
+        self._matrices: Memory[str, Matrix] = Memory(memory_bytes)
 
     async def put(self, value: Leaf) -> tuple[StoredArray, bool]:
         """Keep a value; the array, and whether it is new here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,13 +10,17 @@ from app.compute.image import ImageRejected, ProgramImage, Resident
 from app.compute.pool.protocol import Pool, RunResult
 from app.compute.spec import ProgramSpec
 from app.core.codec.decode import Reference
+from app.core.codec.documents import dump
 from app.core.errors import InvalidArgument, WorkerLost
 from app.core.values import Aval, Structure, aval_of
-from app.services import matrix, nonfinite
+from app.services import matrix, nonfinite, outcome
 from app.services.array import ArrayService
 from app.services.function import Source
 from app.services.matrix import Matrix
+from app.services.memory import Memory
 from app.services.program import FoundProgram, ProgramService, program_id
+
+_SPEC_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class CallService:
         self._programs = programs
         self._arrays = arrays
         self._run_s = run_s
+        self._specs: Memory[Hashable, ProgramSpec] = Memory(_SPEC_BYTES)
 
     async def spec(
         self,
@@ -84,16 +89,21 @@ class CallService:
         """The spec of a call, and its leaves with references resolved."""
         leaves = await self._arrays.resolve(inputs.leaves, inputs.groups)
         avals = tuple(map(abstract, leaves))
-        spec = ProgramSpec(
-            source=source.text,
-            entry=source.entry,
-            verb=verb,
-            inputs=inputs.groups,
-            avals=avals,
-            options=options,
-            dtype=dtype,
-            platform=platform,
-        )
+        arranged = dump([inputs.groups, options], "msgpack")
+        same = (source, verb, arranged, avals, dtype, platform)
+        spec = self._specs.get(same)
+        if spec is None:
+            spec = ProgramSpec(
+                source=source.text,
+                entry=source.entry,
+                verb=verb,
+                inputs=inputs.groups,
+                avals=avals,
+                options=options,
+                dtype=dtype,
+                platform=platform,
+            )
+            self._specs.put(same, spec, len(source.text) + len(arranged) + 1024)
         return spec, leaves
 
     async def run(self, spec: ProgramSpec, leaves: list[Any], options: RunOptions) -> Answer:
@@ -162,8 +172,10 @@ class CallService:
         bad = nonfinite.report(structure, outputs, leaves)
         if bad:
             fields["nonfinite"] = await self._explain(bad, image.spec, leaves, options)
+        structure, said = outcome.told(structure, outputs, image.meta)
         if options.store:
             outputs = await self._store_results(outputs)
+        fields.update(said)
         return Answer(structure, outputs, fields, {**found.timings, **result.timings})
 
     async def _explain(

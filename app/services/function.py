@@ -38,7 +38,7 @@ class FunctionService:
         self._pool = pool
         self._source_bytes = source_bytes
         self._check_s = check_s
-        self._known: Memory[Source] = Memory(_REMEMBERED_BYTES)
+        self._known: Memory[str, Source] = Memory(_REMEMBERED_BYTES)
 
     async def register(self, source: Source) -> tuple[dict[str, Any], bool]:
         """Check and keep a function; its description, and whether it is new here."""

@@ -35,11 +35,17 @@ class Metrics:
             registry=self._registry,
         )
         self._registry.register(_Parts(pool, cache))
+        self._held: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
 
     def called(self, verb: str, status: int, cache: str, seconds: float) -> None:
         """Count one call."""
-        self._calls.labels(verb, str(status), cache).inc()
-        self._seconds.labels(verb).observe(seconds)
+        kind = (verb, status, cache)
+        held = self._held.get(kind)
+        if held is None:
+            counter = self._calls.labels(verb, str(status), cache)
+            held = self._held[kind] = (counter, self._seconds.labels(verb))
+        held[0].inc()
+        held[1].observe(seconds)
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -58,7 +58,7 @@ class ProgramService:
         self._cache = cache
         self._store = store
         self._text_s = text_s
-        self._images: Memory[ProgramImage] = Memory(memory_bytes)
+        self._images: Memory[str, ProgramImage] = Memory(memory_bytes)
         self._specs: OrderedDict[str, ProgramSpec] = OrderedDict()
         self._log = logging.get("programs")
 

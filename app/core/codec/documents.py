@@ -96,5 +96,5 @@ def dump(document: Any, media: Media) -> bytes:
     """The bytes of a document; numpy arrays inside are written as their numbers (JSON)."""
     if media == "json":
         return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    packed: bytes = msgpack.Packer(use_bin_type=True, autoreset=True).pack(document)
+    packed: bytes = msgpack.packb(document)  # pyright: ignore[reportAssignmentType]
     return packed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TARGET_S = 0.1
 LONGEST_S = 0.5
-OVERHEAD = 0.015
+OVERHEAD = 0.012
 """The share of its time that a chunk may spend on being handed over and back."""
 GROWTH, SHRINKING = 8.0, 0.2
 MOST_STEPS = 1 << 30

@@ -1,0 +1,82 @@
+"""The fields of the solver verbs, checked by pydantic; the solvers refuse what types cannot say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.routes.call_models import CallFields
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(gt=0, lt=2**31)]
+End = float | Literal["Infinity", "-Infinity"] | None
+Bounds = list[End] | list[list[End]]
+
+
+class SolverFields(CallFields):
+    """What every solver takes: the unknowns are ``wrt``, by default the first parameter."""
+
+    method: str | None = None
+    tol: Positive | None = None
+    max_steps: Count | None = None
+
+
+class MinimizeFields(SolverFields):
+    """minimize: bounds on the unknowns, constraints by the names of functions of the source."""
+
+    bounds: Bounds | None = None
+    constraints: dict[Literal["equality", "inequality"], str | list[str]] | None = None
+    options: dict[str, Any] | None = None
+
+
+class LeastSquaresFields(SolverFields):
+    """least_squares: bounds on the unknowns."""
+
+    bounds: Bounds | None = None
+
+
+class RootFields(SolverFields):
+    """root: a bracket of one unknown asks for bisection."""
+
+    bounds: Bounds | None = None
+    bracket: list[float] | None = None
+
+
+class OdeFields(SolverFields):
+    """ode: f(t, y, *parameters); ``event`` and ``loss`` name functions of the source."""
+
+    t0: float = 0.0
+    t1: float
+    ts: list[float] | None = None
+    rtol: Positive | None = None
+    atol: Positive | list[Positive] | None = None
+    dt0: Positive | None = None
+    event: str | None = None
+    loss: str | None = None
+
+
+class FitFields(SolverFields):
+    """fit: a named model on X and y, or the client's loss(parameters, *data) in batches."""
+
+    function: str | dict[str, Any] = "lambda X, y: 0.0"
+    model: Literal["linear", "ridge", "logistic", "poisson"] | None = None
+    l2: Annotated[float, Field(ge=0)] | None = None
+    intercept: bool | None = None
+    options: dict[str, Any] | None = None
+    batch_size: Count | None = None
+    epochs: Count | None = None
+    validation_split: Annotated[float, Field(ge=0, lt=1)] | None = None
+    patience: Count | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+
+
+SOLVER_FIELDS: dict[str, type[CallFields]] = {
+    "minimize": MinimizeFields,
+    "root": RootFields,
+    "least_squares": LeastSquaresFields,
+    "fixed_point": SolverFields,
+    "ode": OdeFields,
+    "fit": FitFields,
+}
+"""Every solver verb with the model of its fields."""
