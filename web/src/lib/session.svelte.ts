@@ -270,7 +270,8 @@ export class Session {
       else {
         const elapsed = performance.now() - started;
         this.run = { verb, body, source, answer: { body: data, timing: [], elapsed, status: 200, headers } };
-        if (data.program) await this.#describeProgram(body, data.program, signal).catch(() => undefined);
+        // Its texts and cost come when they come: the run's own events are not kept waiting.
+        if (data.program) void this.#describeProgram(body, data.program, signal).catch(() => undefined);
       }
     }
   }
