@@ -175,9 +175,7 @@ class Integration:
         def fill(carry: tuple[Any, Any]) -> tuple[Any, Any]:
             saved, index = carry
             at = self.save[index]
-            y = jnp.where(
-                at == following, tried.y, stepper.between(c.t, following, dense, at)
-            )
+            y = jnp.where(at == following, tried.y, stepper.between(c.t, following, dense, at))
             return saved.at[index].set(y), index + 1
 
         return jax.lax.while_loop(more, fill, (c.saved, c.index))
@@ -187,9 +185,7 @@ class Integration:
         eps = jnp.finfo(new.t.dtype).eps
         room = jnp.maximum(jnp.abs(new.t), (t1 - self.times[0]) * eps)
         outcome = jnp.where(new.steps >= self.max_steps, Outcome.LIMIT, Outcome.RUNNING)
-        outcome = jnp.where(
-            ~taken & (new.size <= 4 * eps * room), Outcome.STEP_UNDERFLOW, outcome
-        )
+        outcome = jnp.where(~taken & (new.size <= 4 * eps * room), Outcome.STEP_UNDERFLOW, outcome)
         outcome = jnp.where(new.t >= t1, Outcome.END, outcome)
         huge = jnp.max(jnp.abs(new.y)) > jnp.finfo(new.y.dtype).max ** 0.5
         return jnp.where(huge, Outcome.STEP_UNDERFLOW, outcome).astype(jnp.int32)

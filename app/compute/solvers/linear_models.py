@@ -125,9 +125,7 @@ class Regression:
         # Rows of the penalty stand below those of the data: no square is ever formed.
         rows = jnp.concatenate([root[:, None] * matrix, jnp.diag(jnp.sqrt(penalty))])
         safe = jnp.where(root > 0, root, 1.0)
-        target = jnp.concatenate(
-            [(self.y - mean) / safe, -jnp.sqrt(penalty) * state.coefficients]
-        )
+        target = jnp.concatenate([(self.y - mean) / safe, -jnp.sqrt(penalty) * state.coefficients])
         move, rank = least_norm(rows, target)
         lengths = 0.5 ** jnp.arange(25, dtype=move.dtype)
         values = jax.lax.map(
@@ -187,7 +185,9 @@ class Regression:
         """Coefficients as the client's columns want them, intercept first in ``coef``."""
         design = self.design()
         slopes = state.coefficients[int(self.intercept) :]
-        slopes = jnp.where(design.scale > 0, slopes / jnp.where(design.scale > 0, design.scale, 1), 0)
+        slopes = jnp.where(
+            design.scale > 0, slopes / jnp.where(design.scale > 0, design.scale, 1), 0
+        )
         matrix = self._matrix()
         z = matrix @ state.coefficients
         plain = self._objective(state.coefficients, matrix)

@@ -56,7 +56,9 @@ class Newton:
         finite = all_finite(value, gradient)
         zero = jnp.zeros((), jnp.int32)
         outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
-        return NewtonState(Point(x, value, gradient, zero, zero + 1, outcome), jnp.zeros_like(value))
+        return NewtonState(
+            Point(x, value, gradient, zero, zero + 1, outcome), jnp.zeros_like(value)
+        )
 
     def step(self, state: NewtonState, extra: Any) -> NewtonState:
         """Try one step; take it where it decreases the value as the model says."""

@@ -52,9 +52,7 @@ def build(call: Call) -> Integration:
 
     dt0 = read.number(call.options, "dt0", 1.0) if "dt0" in call.options else None
     steps = read.count(call.options, "max_steps", 100_000)
-    return Integration(
-        forward, steppers, y0, times, save, event, rtol, atol, dt0, steps, answer
-    )
+    return Integration(forward, steppers, y0, times, save, event, rtol, atol, dt0, steps, answer)
 
 
 def _flat(call: Call) -> tuple[Any, Callable[[Any], Any], Callable[[Any, Any], Any]]:
@@ -118,9 +116,7 @@ def _tolerances(call: Call, y0: Any) -> tuple[float, Any]:
     given = call.options.get("atol", both or DEFAULT_ATOL[name])
     atol = jnp.asarray(np.asarray(given, np.float64), y0.dtype)
     if atol.shape not in ((), y0.shape) or not np.all(np.asarray(given, np.float64) > 0):
-        raise InvalidArgument(
-            f"atol is a positive number, or {y0.size} of them", pointer="/atol"
-        )
+        raise InvalidArgument(f"atol is a positive number, or {y0.size} of them", pointer="/atol")
     return max(rtol, floor), atol
 
 
@@ -188,5 +184,3 @@ def gradient(call: Call) -> dict[str, Any]:
         "steps": steps,
         "good": good,
     }
-
-

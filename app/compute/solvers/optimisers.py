@@ -64,7 +64,9 @@ def schedule(given: Mapping[str, Any], steps: int) -> Any:
     """A learning rate over ``steps`` updates."""
     rate = given.get("learning_rate", 1e-3)
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not rate > 0:
-        raise InvalidArgument("learning_rate is a positive number", pointer="/options/learning_rate")
+        raise InvalidArgument(
+            "learning_rate is a positive number", pointer="/options/learning_rate"
+        )
     name = given.get("schedule", "constant")
     warmup = int(given.get("warmup", max(1, steps // 20)))
     makers: dict[str, Callable[[], Any]] = {

@@ -109,6 +109,16 @@ META: Mapping[str, Any] = MappingProxyType(
     {
         "outcomes": [SENTENCES[code] for code in Outcome],
         "successes": sorted(int(code) for code in SUCCESSES),
+        "statistics": [
+            "iterations",
+            "evaluations",
+            "steps",
+            "rejected",
+            "epochs",
+            "degrees_of_freedom",
+            "bad_row",
+        ],
     }
 )
-"""What the metadata of every solver program holds: sentences by code, and codes of success."""
+"""What the metadata of every solver program holds: sentences by code, codes of success,
+and which results are counts."""

@@ -174,7 +174,7 @@ class Lbfgs:
 
     def direction(self, memory: tuple[Any, Any, Any], gradient: Any, free: Any) -> Any:
         """The two-loop recursion, latest step last."""
-        steps, changes, inverses = memory
+        _, changes, inverses = memory
         q = jnp.where(free, gradient, 0.0)
 
         def back(q: Any, row: tuple[Any, Any, Any]) -> tuple[Any, Any]:

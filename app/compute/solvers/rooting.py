@@ -87,10 +87,10 @@ def _bracket(call: Call, unknowns: Unknowns) -> tuple[float, float]:
     if unknowns.start.size != 1:
         raise InvalidArgument("bisection takes one unknown", pointer="/method")
     given = call.options.get("bracket")
-    numbers = isinstance(given, (list, tuple)) and len(given) == 2
-    if not numbers or not all(isinstance(end, (int, float)) for end in given):
+    pair = given if isinstance(given, (list, tuple)) and len(given) == 2 else (None,)
+    if not all(isinstance(end, (int, float)) for end in pair):
         raise InvalidArgument("bracket is [low, high]", pointer="/bracket")
-    low, high = given
+    low, high = pair
     if not -jnp.inf < low < high < jnp.inf:
         raise InvalidArgument(f"bracket {low}, {high}: low must be below high", pointer="/bracket")
     return float(low), float(high)

@@ -16,7 +16,7 @@ from app.core.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class Unknowns:
-    """``start`` (n,), the function of such a vector, and ``pack``: a vector as the client's tree."""
+    """``start`` (n,), the function of such a vector, and ``pack``: back to the client's tree."""
 
     start: Any
     pack: Callable[[Any], Any]

@@ -24,8 +24,6 @@ def fixed_point(call: Call) -> Any:
 OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol"}
 
 VERBS = (
-    Verb(
-        "root", root, options=OPTIONS | {"bracket", "bounds"}, groups=machine.GROUPS, meta=META
-    ),
+    Verb("root", root, options=OPTIONS | {"bracket", "bounds"}, groups=machine.GROUPS, meta=META),
     Verb("fixed_point", fixed_point, options=OPTIONS, groups=machine.GROUPS, meta=META),
 )
