@@ -27,7 +27,6 @@ class MinimizeFields(SolverFields):
 
     bounds: Bounds | None = None
     constraints: dict[Literal["equality", "inequality"], str | list[str]] | None = None
-    options: dict[str, Any] | None = None
 
 
 class LeastSquaresFields(SolverFields):

@@ -117,7 +117,9 @@ class LeastSquares:
         cosines = jnp.abs(gradient) / (jnp.linalg.norm(jacobian, axis=0) * jnp.sqrt(old))
         held = ~self.box.free(fit.x, gradient)
         slope = jnp.max(jnp.where(held | ~(cosines < jnp.inf), 0.0, cosines), initial=0.0)
-        outcome = self._outcome(fit, usable, predicted, actual, old, new, s, x, slope, taken)
+        # What rounding alone makes of the terms that the residuals are sums of.
+        dust = 16 * jnp.finfo(x.dtype).eps * jnp.linalg.norm(jnp.abs(jacobian) @ jnp.abs(x))
+        outcome = self._outcome(fit, usable, predicted, actual, old, new, s, x, slope, taken, dust)
         kept, residuals = choose(taken, (x, residuals), (fit.x, fit.residuals))
         over = (fit.iteration + 1 >= self.max_steps) & (outcome == Outcome.RUNNING)
         outcome = jnp.where(over, Outcome.LIMIT, outcome).astype(jnp.int32)
@@ -127,7 +129,7 @@ class LeastSquares:
 
     def _outcome(
         self, fit: Fit, usable: Any, predicted: Any, actual: Any, old: Any, new: Any, s: Any,
-        x: Any, slope: Any, taken: Any,
+        x: Any, slope: Any, taken: Any, dust: Any,
     ) -> Any:  # fmt: skip
         """Verified reasons to stop: MINPACK's tests, carried to the limit of precision."""
         eps = jnp.finfo(x.dtype).eps
@@ -145,7 +147,8 @@ class LeastSquares:
         outcome = jnp.where(spent & ~taken, Outcome.PRECISION, outcome)
         outcome = jnp.where(slope <= tolerance, Outcome.GRADIENT, outcome)
         best = jnp.minimum(jnp.where(jnp.isnan(new), old, new), old)
-        outcome = jnp.where(best <= jnp.finfo(x.dtype).tiny, Outcome.RESIDUAL, outcome)
+        zero = (best <= jnp.finfo(x.dtype).tiny) | ((outcome != 0) & (jnp.sqrt(best) <= dust))
+        outcome = jnp.where(zero, Outcome.RESIDUAL, outcome)
         return jnp.where(usable, outcome, Outcome.NOT_FINITE)
 
 

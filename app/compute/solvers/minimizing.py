@@ -9,14 +9,20 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
+from jax.flatten_util import ravel_pytree
+
+from app.compute import results
 from app.compute.call import Call
 from app.compute.solvers import options as read
+from app.compute.solvers.augmented_lagrangian import AugmentedLagrangian, Constraints
 from app.compute.solvers.box import Box
 from app.compute.solvers.fallback import Fallback
+from app.compute.solvers.machine import Machine
 from app.compute.solvers.newton import Newton, Point
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.quasi_newton import Bfgs, ConjugateGradients, Descent, Lbfgs
 from app.compute.solvers.unknowns import Unknowns
+from app.core.errors import InvalidArgument
 
 METHODS = ("auto", "newton", "bfgs", "l_bfgs", "nonlinear_cg")
 NEWTON_UNKNOWNS = 100
@@ -87,15 +93,56 @@ def tolerance_of(options: Any, dtype: Any) -> float:
     return read.number(options, "tol", 1e-8 if dtype == jnp.float64 else 1e-5)
 
 
-def build(call: Call) -> Minimizer:
+def build(call: Call) -> Machine:
     """The machine of a call."""
     call.require_scalar("minimize")
     unknowns = Unknowns.of(call)
     x = unknowns.start
     box = read.box_or_space(call.options, x)
     tolerance = tolerance_of(call.options, x.dtype)
-    method = _method(call, unknowns, box, tolerance)
-    return Minimizer(method, unknowns, box, read.count(call.options, "max_steps", 10_000))
+    steps = read.count(call.options, "max_steps", 10_000)
+    value = objective(unknowns)
+    constraints = _constraints(call, unknowns)
+    if constraints is None:
+        method = _method(call, value, x.size, box, tolerance)
+        return Minimizer(method, unknowns, box, steps)
+    lagrangian = constraints.lagrangian(value)
+    inner = _method(call, lagrangian, x.size, box, tolerance, smooth=True)
+    return AugmentedLagrangian(inner, value, constraints, unknowns, box, tolerance, steps)
+
+
+KINDS = ("equality", "inequality")
+
+
+def _constraints(call: Call, unknowns: Unknowns) -> Constraints | None:
+    """``constraints``: names of functions of the source, taking the same arguments."""
+    given = call.options.get("constraints")
+    if not given:
+        return None
+    if not isinstance(given, dict) or not set(given) <= set(KINDS):
+        raise InvalidArgument(
+            "constraints names functions of the source",
+            pointer="/constraints",
+            hint='{"equality": "h", "inequality": ["g1", "g2"]}: h(x) = 0, g(x) >= 0',
+        )
+    return Constraints(*(_stacked(call, unknowns, given.get(kind, []), kind) for kind in KINDS))
+
+
+def _stacked(call: Call, unknowns: Unknowns, names: Any, kind: str) -> Callable[[Any], Any]:
+    """All constraints of a kind as one vector."""
+    names = [names] if isinstance(names, str) else list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgument("a constraint is named", pointer=f"/constraints/{kind}")
+    functions = [call.companion(name) for name in names]
+
+    def stacked(x: Any) -> Any:
+        args = list(call.args)
+        for position, tree in zip(call.wrt.positions, unknowns.trees(x), strict=True):
+            args[position] = tree
+        parts = [ravel_pytree(results.arrays(function(*args)))[0] for function in functions]
+        return jnp.concatenate([jnp.zeros(0, x.dtype), *parts]).astype(x.dtype)
+
+    return stacked
 
 
 def objective(unknowns: Unknowns) -> Callable[[Any, Any], Any]:
@@ -103,11 +150,19 @@ def objective(unknowns: Unknowns) -> Callable[[Any, Any], Any]:
     return lambda x, extra: jax.tree.leaves(unknowns.function(x))[0]
 
 
-def _method(call: Call, unknowns: Unknowns, box: Box, tolerance: float) -> Method:
+def _method(
+    call: Call,
+    value: Callable[[Any, Any], Any],
+    size: int,
+    box: Box,
+    tolerance: float,
+    *,
+    smooth: bool = False,
+) -> Method:
+    """The method of a name; ``smooth`` leaves out what ``auto`` does at kinks."""
     name = read.one_of(call.options, "method", METHODS, "auto")
-    value = objective(unknowns)
     if name == "auto":
-        name = "both" if unknowns.start.size <= NEWTON_UNKNOWNS else "l_bfgs"
+        name = "l_bfgs" if size > NEWTON_UNKNOWNS else "newton" if smooth else "both"
     newton = Newton(value, box, tolerance)
     bfgs = Descent(value, box, Bfgs(), tolerance)
     return {

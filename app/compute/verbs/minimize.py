@@ -16,6 +16,6 @@ def minimize(call: Call) -> Any:
     return machine.run(build(call), call.options, call.directions)
 
 
-OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints", "options"}
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints"}
 
 VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META),)
