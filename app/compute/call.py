@@ -60,6 +60,7 @@ class Call:
     ``directions`` maps a group (tangents, cotangents, vectors) to one tree per target, each with
     a leading axis when ``batch``; and any group of the verb's own to its tree.
     ``function`` is what was staged, for other shapes; ``companion`` another of the same source.
+    ``plan`` is what the verb planned before the trace.
     """
 
     staged: Staged
@@ -69,6 +70,7 @@ class Call:
     directions: Mapping[str, Tree]
     function: Callable[..., Any]
     companion: Callable[[str], Callable[..., Any]]
+    plan: Any = None
 
     @property
     def args(self) -> tuple[Tree, ...]:

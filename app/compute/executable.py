@@ -108,8 +108,8 @@ def from_compiled(compiled: Any, lowered: Lowered) -> Executable:
     """The executable XLA has just compiled."""
     taken = zip(lowered.meta["kept"], lowered.in_avals, strict=True)
     inputs = [Slot.of(leaf, aval.shape, aval.dtype.name) for leaf, aval in taken]
-    made = enumerate(lowered.meta["out_avals"])
-    outputs = [Slot.of(leaf, shape, name) for leaf, (name, shape, *_) in made]
+    made = enumerate(lowered.out_avals)
+    outputs = [Slot.of(buffer, aval.shape, aval.dtype.name) for buffer, aval in made]
     return Executable(compiled._executable.xla_executable, inputs, outputs)
 
 

@@ -10,6 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+_PROCESSES = {"pool", "worker", "sandbox"}
+"""Folders that run programs and have no say in what they are."""
+
 
 @lru_cache(maxsize=1)
 def cpu_features() -> str:
@@ -26,6 +29,26 @@ def cpu_features() -> str:
 @lru_cache(maxsize=1)
 def _here() -> dict[str, str]:
     return {"jax": version("jax"), "jaxlib": version("jaxlib"), "cpu": cpu_features()}
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """SHA-256 of the code that turns a function into a program: when it changes, so may programs.
+
+    A stored program of older rules is then a miss, never a wrong answer. About 10 ms, once.
+    """
+    package = Path(__file__).parent.parent
+    files = sorted(
+        file
+        for folder in ("compute", "sparse")
+        for file in (package / folder).rglob("*.py")
+        if not _PROCESSES & set(file.relative_to(package).parts)
+    )
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    digest.update((package / "compute" / "language" / "names.json").read_bytes())
+    return digest.hexdigest()
 
 
 def variant() -> str:

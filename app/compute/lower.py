@@ -36,6 +36,7 @@ class Lowered:
     stage: Any = field(repr=False)
     dtype: str
     in_avals: tuple[Any, ...] = field(repr=False)
+    out_avals: tuple[Any, ...] = field(repr=False)
 
 
 def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
@@ -61,8 +62,9 @@ def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
         "identity": here,
         "equations": traced.equations,
     }
-    avals = tuple(traced.closed.in_avals[place] for place in kept)
-    return Lowered(program_key(text, interface), meta, stage, spec.dtype, avals)
+    taken = tuple(traced.closed.in_avals[place] for place in kept)
+    given = tuple(traced.closed.out_avals)
+    return Lowered(program_key(text, interface), meta, stage, spec.dtype, taken, given)
 
 
 def compile_stage(lowered: Lowered, limits: EngineLimits) -> Any:

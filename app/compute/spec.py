@@ -13,10 +13,8 @@ from typing import Any
 
 import orjson
 
+from app.compute.host import code_version
 from app.core.values import Aval, Structure
-
-LANGUAGE_VERSION = 1
-"""Raised whenever the same source may come to mean another program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,9 @@ class ProgramSpec:
         return {name: _digest(part) for name, part in self.to_wire().items()}
 
     def key(self) -> str:
-        """64 hex digits of SHA-256 over every part and the language version."""
+        """64 hex digits of SHA-256 over every part and the code that makes programs."""
         if not self._key:
-            self._key.append(_digest([LANGUAGE_VERSION, self.to_wire()]))
+            self._key.append(_digest([code_version(), self.to_wire()]))
         return self._key[0]
 
 

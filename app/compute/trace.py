@@ -7,7 +7,7 @@ example, apply the verb, map it, trace the whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -87,6 +87,7 @@ class Program:
     options: Mapping[str, Any]
     function: Callable[..., Any]
     companion: Callable[[str], Callable[..., Any]]
+    plan: Any = None
 
     @classmethod
     def of(cls, spec: ProgramSpec) -> Program:
@@ -113,9 +114,15 @@ class Program:
         def companion(entry: str) -> Callable[..., Any]:
             return parse(spec.source, entry).bind()
 
-        return cls(
+        program = cls(
             verb, spec.inputs, arguments, signature, wrt, axes, staged, options, function, companion
         )
+        return program if verb.plan is None else replace(program, plan=program._plan(example))
+
+    def _plan(self, example: Sequence[Any]) -> Any:
+        """What the verb makes of the shapes of one example, while nothing is traced."""
+        assert self.verb.plan is not None
+        return self.verb.plan(self._call(example, {}))
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The verb's result, mapped over examples where asked."""
@@ -146,6 +153,7 @@ class Program:
             {str(name): tree for name, tree in groups.items()},
             self.function,
             self.companion,
+            self.plan,
         )
 
     def _own_groups(self) -> list[str]:

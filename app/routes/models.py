@@ -30,9 +30,16 @@ __all__ = [
 
 
 class JacobianFields(CallFields):
-    """jacobian and hessian: direction, and whether the result is sparse."""
+    """jacobian: direction, and whether the result is sparse, of a pattern found or given."""
 
     mode: Literal["auto", "forward", "reverse"] | None = None
+    sparse: bool | dict[str, Any] = False
+
+
+class HessianFields(CallFields):
+    """hessian: whether the result is sparse, of a pattern found or given."""
+
+    sparse: bool | dict[str, Any] = False
 
 
 class DirectionFields(CallFields):
@@ -53,7 +60,7 @@ VERB_FIELDS: dict[str, type[CallFields]] = {
     "grad": CallFields,
     "value_and_grad": CallFields,
     "jacobian": JacobianFields,
-    "hessian": JacobianFields,
+    "hessian": HessianFields,
     "jvp": DirectionFields,
     "vjp": DirectionFields,
     "hvp": DirectionFields,

@@ -127,7 +127,7 @@ class ArrayService:
         held = self._matrices.get(array_id)
         if held is None:
             held = await asyncio.to_thread(Matrix.of, value, array_id)
-            inner = held.canonical
+            inner = held.padded
             size = inner.values.nbytes + inner.indices.nbytes + inner.indptr.nbytes
             self._matrices.put(array_id, held, size)
         return held

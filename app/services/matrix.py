@@ -31,12 +31,14 @@ class Matrix:
 
     value: SparseValue
     canonical: Canonical
+    padded: Canonical
     id: str | None = None
 
     @classmethod
     def of(cls, value: SparseValue, array_id: str | None = None) -> Matrix:
         """Check a client's value; raises InvalidArgument with a relative pointer. O(nnz)."""
-        return cls(value, ingest(value).padded(), array_id)
+        canonical = ingest(value)
+        return cls(value, canonical, canonical.padded(), array_id)
 
     def aval(self) -> Aval:
         """What a program is compiled for."""
@@ -44,7 +46,7 @@ class Matrix:
 
     def buffers(self) -> list[np.ndarray | Resident]:
         """The arrays that a program takes."""
-        inner = self.canonical
+        inner = self.padded
         parts = (("values", inner.values), ("indices", inner.indices), ("indptr", inner.indptr))
         if self.id is None:
             return [part for _, part in parts]

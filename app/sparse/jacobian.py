@@ -62,17 +62,22 @@ ARRAYS = ("indices", "indptr", "colors", "places")
 
 
 def plan_jacobian(
-    f: Function, x: Any, *, mode: str = "auto", pattern: Canonical | None = None
+    f: Callable[..., jax.Array],
+    x: Any,
+    *others: Any,
+    mode: str = "auto",
+    pattern: Canonical | None = None,
 ) -> Plan:
     """The plan of the Jacobian of ``f`` at arrays like ``x`` (``(n,)``, only its type is read).
 
+    ``others`` are like the further arguments of ``f``; the pattern holds whatever their values.
     ``mode``: auto, forward (one jvp a colour of columns) or reverse (one vjp a colour of rows).
     ``pattern``: the client's own, in place of detection; entries outside it are not computed.
     Without one, and where detection fails, the dense pattern within 2^22 cells.
     """
     x = _aval(x)
-    m, n = _size(jax.eval_shape(f, x)), _size(x)
-    rows, cols = _pattern(asdex.jacobian_sparsity, f, x, (m, n), pattern)
+    m, n = _size(jax.eval_shape(f, x, *others)), _size(x)
+    rows, cols = _pattern(asdex.jacobian_sparsity, f, (x, *others), (m, n), pattern)
     chosen: Any = {"auto": None, "forward": "fwd", "reverse": "rev"}[mode]
     sparsity = asdex.SparsityPattern.from_coo(rows, cols, (m, n))
     with warnings.catch_warnings():
@@ -82,11 +87,13 @@ def plan_jacobian(
     return _plan("reverse" if colored.mode == "rev" else "forward", colored, (m, n))
 
 
-def plan_hessian(f: Function, x: Any, *, pattern: Canonical | None = None) -> Plan:
+def plan_hessian(
+    f: Callable[..., jax.Array], x: Any, *others: Any, pattern: Canonical | None = None
+) -> Plan:
     """The plan of the Hessian of a scalar ``f``, by star colouring of its symmetric pattern."""
     x = _aval(x)
     n = _size(x)
-    rows, cols = _pattern(asdex.hessian_sparsity, f, x, (n, n), pattern)
+    rows, cols = _pattern(asdex.hessian_sparsity, f, (x, *others), (n, n), pattern)
     if pattern is not None:
         rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
         merged = from_entries(rows, cols, np.ones(len(rows)), (n, n))
@@ -156,7 +163,11 @@ def _plan(mode: str, colored: Any, shape: tuple[int, int]) -> Plan:
 
 
 def _pattern(
-    detect: Callable[..., Any], f: Function, x: Any, shape: tuple[int, int], given: Any
+    detect: Callable[..., Any],
+    f: Callable[..., jax.Array],
+    inputs: tuple[Any, ...],
+    shape: tuple[int, int],
+    given: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     if given is not None:
         if given.shape != shape:
@@ -167,7 +178,7 @@ def _pattern(
             )
         return given.rows(), given.indices[: given.nnz]
     try:
-        found = detect(f, np.zeros(x.shape, x.dtype))
+        found = detect(f, *(np.zeros(each.shape, each.dtype) for each in inputs))
     except (NotImplementedError, TypeError, ValueError, IndexError, KeyError) as error:
         return _whole(shape, error)
     merged = from_entries(

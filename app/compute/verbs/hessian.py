@@ -6,12 +6,15 @@ from typing import Any
 
 import jax
 
+from app.compute import coloured
 from app.compute.call import Call
 from app.compute.verbs.verb import Verb
 
 
 def hessian(call: Call) -> Any:
     """Second derivatives of a scalar function: one tree of ``wrt`` inside another."""
+    if call.plan is not None:
+        return coloured.compute(call, call.plan, "hessian")
     call.require_dense("hessian")
     gradient = gradient_of(call, "hessian")
     if call.wrt.single:
@@ -44,6 +47,11 @@ def gradient_of(call: Call, verb: str) -> Any:
 
 
 VERBS = (
-    Verb("hessian", hessian, options=frozenset({"wrt", "holomorphic", "sparse"})),
+    Verb(
+        "hessian",
+        hessian,
+        options=frozenset({"wrt", "holomorphic", "sparse"}),
+        plan=lambda call: coloured.plan(call, "hessian"),
+    ),
     Verb("hvp", hvp, "vectors", frozenset({"wrt", "holomorphic", "batch"})),
 )

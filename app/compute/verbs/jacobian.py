@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from app.compute import coloured
 from app.compute.call import Call
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
@@ -17,6 +18,8 @@ MODES = ("auto", "forward", "reverse")
 
 def jacobian(call: Call) -> Any:
     """The output's tree with, at each leaf, the tree of ``wrt``: shape (*output, *input)."""
+    if call.plan is not None:
+        return coloured.compute(call, call.plan, "jacobian")
     call.require_differentiable()
     call.require_dense("jacobian")
     mode = choose_mode(call)
@@ -71,5 +74,10 @@ def _types(leaves: list[Any]) -> str:
 
 
 VERBS = (
-    Verb("jacobian", jacobian, options=frozenset({"wrt", "holomorphic", "mode", "sparse"})),
-)  # fmt: skip
+    Verb(
+        "jacobian",
+        jacobian,
+        options=frozenset({"wrt", "holomorphic", "mode", "sparse"}),
+        plan=lambda call: coloured.plan(call, "jacobian"),
+    ),
+)

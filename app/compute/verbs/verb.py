@@ -17,7 +17,8 @@ class Verb:
     ``direction`` is the group of inputs it needs beside ``args``; ``options`` its own fields.
     ``leading`` parameters of the function are scalars that the verb gives itself, before ``args``
     (ode: the time). ``groups`` are further inputs, handed over as they are, with the axis that
-    ``vmap`` maps in each; ``meta`` is told of every program of the verb.
+    ``vmap`` maps in each; ``meta`` is told of every program of the verb. ``plan`` is made from
+    abstract values before the trace and lies in ``Call.plan``.
     """
 
     name: str
@@ -27,3 +28,4 @@ class Verb:
     leading: int = 0
     groups: Mapping[str, int | None] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    plan: Callable[[Call], Any] | None = None
