@@ -35,6 +35,7 @@ _SUMMARIES = {
     "least_squares": "Least sum of squares, with covariance and standard errors",
     "fixed_point": "Where a function maps a point to itself",
     "ode": "Solution of y' = f(t, y, *parameters) from t0 to t1",
+    "linear_solve": "Solve A x = b for a sparse or dense A; one right-hand side, or many",
     "fit": "Regression by name, or training of a loss in batches",
 }
 
@@ -60,9 +61,9 @@ def operations() -> dict[str, Any]:
         f"/v1/{verb}": {"post": _operation(verb, model)} for verb, model in VERB_FIELDS.items()
     }
     run = _described("run_program", "Run a compiled program on new inputs", RunFields, _INPUTS)
-    run["parameters"] = [
+    run["parameters"].append(
         {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-    ]
+    )
     paths["/v1/programs/{name}"] = {"post": run}
     return paths
 
@@ -85,6 +86,7 @@ def _described(
         "tags": ["verbs"],
         "operationId": name,
         "summary": summary,
+        "parameters": list(_HEADERS),
         "requestBody": {
             "required": True,
             "content": {"application/json": body, "application/msgpack": body},
@@ -94,6 +96,7 @@ def _described(
                 "description": "The result, the program it came from, and where that was found",
                 "content": {"application/json": {"schema": {"type": "object"}}},
             },
+            "202": BEGUN,
             "default": {
                 "description": "A problem (RFC 9457)",
                 "content": {"application/problem+json": {"schema": PROBLEM}},
@@ -101,6 +104,35 @@ def _described(
         },
     }
 
+
+_HEADERS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "Prefer",
+        "in": "header",
+        "description": "respond-async begins a run; with wait=5 only where it takes longer",
+        "schema": {"type": "string"},
+    },
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "With respond-async: the same key and request begin one run",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    },
+)
+
+BEGUN: dict[str, Any] = {
+    "description": "A run that was begun; Location is its address",
+    "headers": {"Location": {"schema": {"type": "string"}}},
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["run", "status"],
+                "properties": {"run": {"type": "string"}, "status": {"type": "string"}},
+            }
+        }
+    },
+}
 
 PROBLEM: dict[str, Any] = {
     "type": "object",

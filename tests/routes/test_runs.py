@@ -260,3 +260,14 @@ def test_a_long_run_leaves_the_other_device_to_short_calls(start_server: StartSe
         assert here.call("evaluate", {"function": LOOP, "args": [1.0, count(5)]})
         for run_id in long:
             here.cancel(run_id)
+
+
+def test_runs_are_in_the_api_document(here: Follower) -> None:
+    document = here.http.get("/openapi.json").json()
+    paths = document["paths"]
+    assert set(paths["/v1/runs/{run_id}"]) == {"get", "delete"}
+    assert "text/event-stream" in str(paths["/v1/runs/{run_id}/events"]["get"]["responses"]["200"])
+    for path in ("/v1/grad", "/v1/minimize", "/v1/programs/{name}"):
+        operation = paths[path]["post"]
+        assert "202" in operation["responses"]
+        assert {"Prefer", "Idempotency-Key"} <= {each["name"] for each in operation["parameters"]}
