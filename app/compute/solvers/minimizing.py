@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
-
 from jax.flatten_util import ravel_pytree
 
 from app.compute import results

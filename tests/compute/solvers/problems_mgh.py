@@ -87,9 +87,7 @@ def _boundary(n: int) -> list[float]:
     return list(t * (t - 1))
 
 
-def _problem(
-    number: int, name: str, body: str, start: list[float], *minima: float
-) -> Problem:
+def _problem(number: int, name: str, body: str, start: list[float], *minima: float) -> Problem:
     return Problem(number, name, _source(body), [float(x) for x in start], minima)
 
 

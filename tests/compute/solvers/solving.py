@@ -27,7 +27,8 @@ def program(
     """The tree that one program of a verb returns, arrays as they are, and its metadata."""
     engine = Engine(EngineLimits())
     leaves: list[Any] = []
-    inputs = {"args": flatten(_arrays(args, dtype), leaves)}
+    given = args if isinstance(args, dict) else tuple(args)
+    inputs = {"args": flatten(_arrays(given, dtype), leaves)}
     for name, tree in (groups or {}).items():
         inputs[name] = flatten(tree, leaves)
     avals = tuple(map(aval_of, leaves))
