@@ -70,6 +70,16 @@ class FitFields(SolverFields):
     seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
 
 
+class LinearSolveFields(CallFields):
+    """linear_solve: args are a matrix and one right-hand side, or many as columns."""
+
+    function: str | dict[str, Any] = "lambda A, b: b"
+    method: Literal["direct", "cg", "gmres", "bicgstab"] | None = None
+    preconditioner: Literal["none", "jacobi"] | None = None
+    tol: Positive | None = None
+    maxiter: Count | None = None
+
+
 SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "minimize": MinimizeFields,
     "root": RootFields,
@@ -77,5 +87,6 @@ SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "fixed_point": SolverFields,
     "ode": OdeFields,
     "fit": FitFields,
+    "linear_solve": LinearSolveFields,
 }
 """Every solver verb with the model of its fields."""

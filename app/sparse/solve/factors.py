@@ -18,6 +18,8 @@ import scipy.sparse
 from scipy.sparse.linalg import MatrixRankWarning, splu
 
 MAX_BYTES = 2**29
+SINGULAR = 10 * np.finfo(np.float64).eps
+"""A pivot this much smaller than the largest, rows scaled, is what round-off leaves of a zero."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,9 @@ def factor(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Facto
     try:
         lu = splu(matrix)
     except (RuntimeError, MatrixRankWarning, MemoryError):
+        return Factors(None, scale, 0)
+    pivots = np.abs(lu.U.diagonal())
+    if n and pivots.min() <= SINGULAR * pivots.max():
         return Factors(None, scale, 0)
     return Factors(lu, scale, int(lu.nnz) * (values.itemsize + 4))
 
