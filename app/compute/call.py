@@ -18,6 +18,7 @@ from jax.extend import core as jex
 from app.compute import results
 from app.compute.arguments import Arguments, Wrt
 from app.compute.branches import Guarded
+from app.compute.escapes import refuse_escaped
 from app.compute.leaves import is_sparse, values_of, with_values
 from app.core.errors import InvalidArgument
 
@@ -38,6 +39,7 @@ class Staged:
         closed, out = jax.make_jaxpr(
             lambda *trees: results.arrays(function(*trees)), return_shape=True
         )(*shapes)
+        refuse_escaped(closed)
         return cls(closed, out)
 
     def __call__(self, *args: Tree) -> Tree:
@@ -115,7 +117,13 @@ class Call:
         return self.staged.guarded(*args)
 
     def require_differentiable(self) -> None:
-        """Raise ``InvalidArgument`` unless every ``wrt`` leaf is floating (or complex)."""
+        """Raise ``InvalidArgument`` unless ``wrt`` holds leaves, all floating (or complex)."""
+        if not self.wrt.positions:
+            raise InvalidArgument(
+                "there is no argument to differentiate in",
+                pointer="/args",
+                hint="give the function a parameter and send its value in args, or use evaluate",
+            )
         for position, point in zip(self.wrt.positions, self.points, strict=True):
             name, pointer = self.arguments.names[position], self.arguments.pointers[position]
             for path, leaf in jax.tree_util.tree_leaves_with_path(point):

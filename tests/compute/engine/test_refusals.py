@@ -110,3 +110,38 @@ def test_a_wrong_shape_at_run_time_is_refused(engine: Engine) -> None:
         engine.run(program, [leaves[0][:1]])
     with pytest.raises(InvalidArgument, match="complex128"):
         engine.run(program, [leaves[0].astype("complex128")])
+
+
+SCAN = "def f(x):\n    kept = []\n    lax.scan(lambda c, y: (c, kept.append(y)), 0.0, x)\n"
+LOOP = "def f(x):\n    kept = {}\n    def body(i, c):\n        kept['c'] = c\n        return c + 1\n"
+LOOP += "    lax.fori_loop(0, 3, body, x)\n"
+GRAD = "def f(x):\n    kept = []\n    def g(y):\n        kept.append(y)\n        return jnp.sum(y)\n"
+GRAD += "    jax.grad(g)(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (SCAN + "    return jnp.sin(kept[0] * 2)", 4),
+        (SCAN + "    return kept[0]", None),
+        (SCAN + "    return lax.map(lambda y: y * kept[0], x)", 4),
+        (LOOP + "    return x * kept['c']", 7),
+        (GRAD + "    return x + kept[0]", 7),
+        (GRAD + "    return jax.jit(lambda y: y * kept[0])(x)", 7),
+        ("def f(x):\n    kept = []\n    jax.vmap(kept.append)(x)\n    return x[0] * kept[0]", 4),
+    ],
+)
+def test_values_carried_out_of_an_inner_function_are_refused(
+    engine: Engine, source: str, line: int | None
+) -> None:
+    with pytest.raises(RefusedSource, match="outside the transformed function") as caught:
+        call(engine, "evaluate", source, [[1.0, 2.0]])
+    assert caught.value.line == line
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("verb", ["grad", "value_and_grad", "hessian", "jacobian", "check_grads"])
+def test_a_function_without_arguments_has_no_derivative(engine: Engine, verb: str) -> None:
+    with pytest.raises(InvalidArgument, match="no argument to differentiate in") as caught:
+        call(engine, verb, "lambda: 1.0", [])
+    assert caught.value.pointer == "/args"
