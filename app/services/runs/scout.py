@@ -26,6 +26,7 @@ class Scout:
         self._runner = runner
         self.lease_s = lease_s
         self._lease: Lease | None = None
+        self._settling = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._log = logging.get("runs")
 
@@ -45,14 +46,21 @@ class Scout:
                 return
 
     async def settle(self) -> None:
-        """Give this process's sign of life before a first run is kept under its name."""
-        if self._lease is None or not await self._store.renew(self._lease):
-            self._lease = await self._store.acquire(_home(self.home), self.lease_s)
+        """Give this process's first sign of life, before a run is kept under its name."""
+        async with self._settling:
+            if self._lease is None:
+                self._lease = await self._store.acquire(_home(self.home), self.lease_s)
+
+    async def _renew(self) -> None:
+        async with self._settling:
+            if self._lease is not None and not await self._store.renew(self._lease):
+                self._lease = None
+        await self.settle()
 
     async def _watch(self) -> None:
         while True:
             try:
-                await self.settle()
+                await self._renew()
                 await self._adopt()
             except Unavailable:
                 pass  # nothing can be told or seen; look again
