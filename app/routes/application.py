@@ -43,6 +43,9 @@ class Application:
             await self._web(scope, receive, send)
             return
         send = self._marked(scope, send)
+        if scope["method"] == "HEAD":
+            # A copy: the server reads its own scope to know that no body follows.
+            scope = {**scope, "method": "GET"}
         problem = self._refusal(scope)
         if problem is not None:
             await problems.response_of(problem)(scope, receive, send)
@@ -73,8 +76,6 @@ class Application:
         given = next((v for k, v in scope["headers"] if k == b"x-request-id"), None)
         mark = request_id(None if given is None else given.decode("latin-1")).encode()
         bodiless = scope["method"] == "HEAD"
-        if bodiless:
-            scope["method"] = "GET"
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":

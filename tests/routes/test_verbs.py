@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import math
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,3 +38,19 @@ def test_programs_of_one_text_keep_their_own_arguments_and_tree(api: httpx.Clien
     ]
     for body, wanted in bodies:
         assert result(api, "grad", function=function, **body) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("path", ["/health/ready", "/v1/devices", "/openapi.json", "/v1/nothing"])
+def test_head_is_get_without_a_body_and_keeps_the_connection(
+    server: ServerProcess, path: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        replies = []
+        for method in ("HEAD", "HEAD", "GET"):
+            connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+            reply = http.client.HTTPResponse(connection, method=method)
+            reply.begin()
+            replies.append((reply.status, len(reply.read()), reply.headers["content-type"]))
+        assert replies[0] == replies[1]
+        assert replies[0][::2] == replies[2][::2]
+        assert (replies[0][1], replies[2][1] > 0) == (0, True)
