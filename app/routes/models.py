@@ -6,14 +6,12 @@ here. Models are strict and frozen; an unknown field is refused with the nearest
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from app.core.codec.numbers import pointer
-from app.core.errors import InvalidArgument
 from app.routes.call_models import CallFields, Fields, FloatType, Output, RunFields, Vmap
+from app.routes.misfits import refusal
 from app.routes.solver_models import SOLVER_FIELDS
 
 __all__ = [
@@ -84,27 +82,4 @@ def validate(model: type[Fields], document: dict[str, Any]) -> Any:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise _refusal(model, error) from None
-
-
-def _refusal(model: type[Fields], error: ValidationError) -> InvalidArgument:
-    first = error.errors(include_url=False, include_context=False)[0]
-    path = tuple(step for step in first["loc"] if not _names_a_type(step))
-    name = str(path[-1]) if path else ""
-    known = [field for field in model.model_fields if field != name]
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"Did you mean {near[0]}?" if near else "Known fields: " + ", ".join(known)
-        return InvalidArgument(f"No field {name[:60]!r} here", pointer=pointer(path), hint=hint)
-    if first["type"] == "missing":
-        return InvalidArgument(
-            f"The field {name!r} is missing",
-            pointer=pointer(path),
-            hint='Like {"function": "lambda x: x**2", "args": [3.0]}',
-        )
-    return InvalidArgument(f"{name}: {first['msg']}", pointer=pointer(path))
-
-
-def _names_a_type(step: int | str) -> bool:
-    """Pydantic adds the branch of a union to a location: no part of a JSON pointer."""
-    return isinstance(step, str) and (step in {"int", "str"} or "[" in step)
+        raise refusal(model, error) from None

@@ -113,9 +113,13 @@ def test_a_wrong_shape_at_run_time_is_refused(engine: Engine) -> None:
 
 
 SCAN = "def f(x):\n    kept = []\n    lax.scan(lambda c, y: (c, kept.append(y)), 0.0, x)\n"
-LOOP = "def f(x):\n    kept = {}\n    def body(i, c):\n        kept['c'] = c\n        return c + 1\n"
+LOOP = (
+    "def f(x):\n    kept = {}\n    def body(i, c):\n        kept['c'] = c\n        return c + 1\n"
+)
 LOOP += "    lax.fori_loop(0, 3, body, x)\n"
-GRAD = "def f(x):\n    kept = []\n    def g(y):\n        kept.append(y)\n        return jnp.sum(y)\n"
+GRAD = (
+    "def f(x):\n    kept = []\n    def g(y):\n        kept.append(y)\n        return jnp.sum(y)\n"
+)
 GRAD += "    jax.grad(g)(x)\n"
 
 
