@@ -59,6 +59,7 @@ $(VENV)/run.stamp: $(VENV)/python.stamp requirements/run.txt pyproject.toml
 	@echo "Installing requirements/run.txt into $(VENV) (about a minute the first time)"
 	@$(PIP) install --requirement requirements/run.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m app.sparse.kernels.build
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt

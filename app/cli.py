@@ -11,6 +11,7 @@ import uvicorn
 
 from app import __version__, client
 from app.core.settings import Settings
+from app.sparse.kernels import build
 
 cli = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -57,6 +58,7 @@ def serve(
         raise typer.BadParameter(
             f"binding {settings.host} needs a key: set GRADSERVE_API_KEYS, or say --insecure"
         )
+    build.ensure()
     uvicorn.run(
         "app.routes.application:create_app",
         factory=True,

@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from app.sparse.kernels import build
+
 _PROCESSES = {"pool", "worker", "sandbox"}
 """Folders that run programs and have no say in what they are."""
 
@@ -28,7 +30,12 @@ def cpu_features() -> str:
 
 @lru_cache(maxsize=1)
 def _here() -> dict[str, str]:
-    return {"jax": version("jax"), "jaxlib": version("jaxlib"), "cpu": cpu_features()}
+    return {
+        "jax": version("jax"),
+        "jaxlib": version("jaxlib"),
+        "cpu": cpu_features(),
+        "kernels": build.digest() if build.find() else "portable",
+    }
 
 
 @lru_cache(maxsize=1)

@@ -17,6 +17,7 @@ import orjson
 
 from app.compute.host import cpu_features
 from app.compute.precision import MATMUL_PRECISION
+from app.sparse.kernels import library
 
 
 def identity() -> dict[str, str]:
@@ -29,6 +30,7 @@ def identity() -> dict[str, str]:
         "device": devices[0].device_kind,
         "devices": str(len(devices)),
         "cpu": cpu_features(),
+        "kernels": library.version(),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         "matmul": MATMUL_PRECISION,
     }
