@@ -6,12 +6,12 @@ meets: reverse mode through an unbounded loop, a missing derivative, axes that d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import jax
 
+from app.compute.language.messages import cleaned
 from app.core.errors import InvalidArgument, LimitExceeded, ProblemError, RefusedSource
 
 TRACING = (
@@ -33,8 +33,6 @@ HINTS = (
     ("vmap", "check in_axes: null shares an argument, an axis number maps over it"),
     ("zero-size", "the array has no entries to reduce over"),
 )
-
-_PATH = re.compile(r"(?:/[\w.\-]+){2,}")
 
 
 @contextmanager
@@ -69,6 +67,5 @@ def explain(error: Exception) -> ProblemError:
 
 
 def first_paragraph(text: str) -> str:
-    """At most 400 characters of a message, on one line and without file paths."""
-    paragraph = " ".join(text.strip().split("\n\n")[0].split())
-    return _PATH.sub("…", paragraph)[:400]
+    """At most 400 characters of a message, on one line, without paths or reprs of objects."""
+    return cleaned(text.strip().split("\n\n")[0])[:400]

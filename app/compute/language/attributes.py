@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from app.compute.language.evaluator import Evaluator
 
 
+LISTED = 16
+"""Attributes up to which a refusal names them all."""
+
+
 def attribute(run: Evaluator, value: Any, name: str) -> Any:
     """The value of ``value.name``; raise where the language has no such attribute."""
     kind = type(value)
@@ -45,8 +49,12 @@ def attribute(run: Evaluator, value: Any, name: str) -> Any:
 
 def refused(value: Any, name: str, known: Iterable[str]) -> RefusedSource:
     """The refusal of an attribute that a value does not have."""
+    names = sorted(known)
+    hint = near(name, names)
+    if hint is None and 0 < len(names) <= LISTED:
+        hint = "it has " + ", ".join(names)
     return RefusedSource(
-        f"the attribute {name[:60]} of {describe(value)} is not allowed", hint=near(name, known)
+        f"the attribute {name[:60]} of {describe(value)} is not allowed", hint=hint
     )
 
 

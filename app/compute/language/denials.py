@@ -43,6 +43,7 @@ BUILTINS: Mapping[str, tuple[str, str | None]] = {
     "repr": ("text is for keyword values only", "write str(x) of a static value"),
 }
 HOST_REASON = "a function computes from its arguments alone and reaches nothing of the host"
+HOST_HINT = "add a parameter, and send what it would have fetched as an argument"
 
 
 def of_statement(node: ast.AST) -> tuple[str, str] | None:
@@ -53,4 +54,4 @@ def of_statement(node: ast.AST) -> tuple[str, str] | None:
 
 def of_builtin(name: str) -> tuple[str, str | None]:
     """Why a name of Python's builtins is not in the language, and what to write."""
-    return BUILTINS.get(name, (HOST_REASON, None))
+    return BUILTINS.get(name, (HOST_REASON, HOST_HINT))

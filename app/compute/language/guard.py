@@ -116,7 +116,10 @@ def checked_int(run: Evaluator, value: int) -> int:
 def checked_text(run: Evaluator, value: str) -> str:
     """``value``, if it is not longer than text may be."""
     if len(value) > run.limits.text:
-        raise LimitExceeded(f"a text is longer than {run.limits.text} characters")
+        raise LimitExceeded(
+            f"a text is longer than {run.limits.text} characters",
+            hint="compute with arrays; text only names choices",
+        )
     return value
 
 
@@ -128,6 +131,18 @@ def checked_length(run: Evaluator, count: int) -> None:
             hint="use an array: jnp.arange, jnp.zeros or jnp.full make long ones",
         )
     run.meter.step(1 + count // 4)
+
+
+def checked_range(run: Evaluator, numbers: range) -> None:
+    """Refuse a range whose numbers would be too many to walk; charge for the others."""
+    # Not len(), which fails beyond 64 bits.
+    count = max(0, -((numbers.start - numbers.stop) // numbers.step))
+    if count > run.limits.sequence:
+        raise LimitExceeded(
+            f"a Python loop over more than {run.limits.sequence} numbers",
+            hint="use lax.fori_loop or lax.scan, or jnp.arange for an array",
+        )
+    run.meter.step(count // 4)
 
 
 def checked_depth(run: Evaluator, depth: int) -> None:
@@ -242,6 +257,8 @@ def enter_key(run: Evaluator, key: Any) -> Any:
 def leave(run: Evaluator, value: Any, depth: int = 0) -> Any:
     """What a host function receives for a value of the language."""
     kind = type(value)
+    if kind is range:
+        checked_range(run, value)
     if kind in (int, str) or kind in ATOMS or is_array(value):
         return value
     if kind in (list, tuple):

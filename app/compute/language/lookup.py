@@ -12,7 +12,7 @@ from typing import Any
 
 from app.compute.language import denials
 from app.compute.language.messages import near
-from app.compute.language.natives import NATIVES
+from app.compute.language.natives import DATACLASSES, NATIVES
 from app.compute.language.registry import (
     FORMULA_MODULES,
     Registry,
@@ -21,17 +21,21 @@ from app.compute.language.registry import (
     registry,
 )
 from app.compute.language.scope import MISSING, Scope, root_scope
-from app.compute.language.values import Module
+from app.compute.language.values import Ignored, Module
 from app.core.errors import RefusedSource
 
 PACKAGES = ("scipy", "torch", "tensorflow", "pandas", "sympy", "os", "sys")
+RECORD_MAKERS: Mapping[str, Any] = MappingProxyType(
+    {"NamedTuple": Ignored("NamedTuple"), "dataclass": DATACLASSES["dataclass"]}
+)
+"""What makes a class a record, known without an import as JAX's modules are."""
 
 
 @cache
 def module_root() -> Scope:
     """The outermost scope of lambdas and modules; never bound to after this."""
     known = registry()
-    return root_scope({**known.bare, **known.roots, **NATIVES})
+    return root_scope({**known.bare, **known.roots, **NATIVES, **RECORD_MAKERS})
 
 
 @cache

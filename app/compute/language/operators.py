@@ -100,11 +100,16 @@ def _static(run: Evaluator, kind: type, left: Any, right: Any) -> Any:
             f"an integer needs more than {bits} bits", hint="write a float, as in 10.0**100"
         )
     if kind is ast.LShift and right > bits:
-        raise LimitExceeded(f"a shift by more than {bits} bits")
+        raise LimitExceeded(
+            f"a shift by more than {bits} bits", hint="write a power of two, as in 2.0**100"
+        )
     try:
         return run.enter(BINARY[kind][2](left, right))
     except ZeroDivisionError:
-        raise InvalidArgument("a static number is divided by zero") from None
+        raise InvalidArgument(
+            "a static number is divided by zero",
+            hint="make one an array to get an infinity, as in jnp.array(1.0) / 0, or use jnp.inf",
+        ) from None
     except OverflowError:
         raise InvalidArgument(
             "a static number is too large for a float", hint="scale the numbers, or use jnp.inf"

@@ -63,5 +63,7 @@ def _leaf(run: Evaluator, value: Any) -> Any:
         return value
     raise InvalidArgument(
         f"the result must be numbers and arrays, but holds {describe(value)}",
-        hint="call it and return the value" if not isinstance(value, str) else None,
+        hint="return a number in place of the text"
+        if isinstance(value, str)
+        else "call it and return the value",
     )

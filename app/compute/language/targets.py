@@ -27,12 +27,7 @@ def items_of(run: Evaluator, value: Any) -> list[Any]:
         run.meter.step(len(value) // 4)
         return list(value)
     if kind is range:
-        if len(value) > run.limits.sequence:
-            raise LimitExceeded(
-                f"a Python loop over more than {run.limits.sequence} numbers",
-                hint="use lax.fori_loop or lax.scan, or jnp.arange for an array",
-            )
-        run.meter.step(len(value) // 4)
+        guard.checked_range(run, value)
         return list(value)
     if guard.is_array(value) or run.sparse.is_sparse(value):
         return _rows(run, value)

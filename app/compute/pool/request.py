@@ -11,8 +11,8 @@ import numpy as np
 from app.core.errors import DeadlineExceeded
 
 HINTS = {
-    "run": "svd, pinv and lstsq of a matrix that holds an infinity never return in LAPACK; "
-    "otherwise do less work a call, or send a larger timeout_s",
+    "run": "do less work a call, or leave timeout_s out for the server's own limit; "
+    "svd, pinv and lstsq of a matrix that holds an infinity may never end",
     "compile": "make the program smaller: lax.scan or lax.fori_loop in place of unrolled loops",
     "trace": "make the function smaller, or its Python loops shorter",
 }

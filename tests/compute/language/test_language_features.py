@@ -159,6 +159,12 @@ def test_dataclass_record_with_method_property_and_call():
     assert run(source, 3.0) == (12.0, 6.0, 4.0, {"a": 4.0, "b": 3.0})
 
 
+def test_records_need_no_import():
+    named = "class P(NamedTuple):\n    w: float\ndef f(x):\n    return P(x).w * 2"
+    data = "@dataclass\nclass P:\n    w: float\ndef f(x):\n    return P(x).w * 2"
+    assert run(named, 3.0) == run(data, 3.0) == 6.0
+
+
 def test_static_values_are_python_values():
     source = "def f(x, n, kind):\n    return sum(x**i for i in range(n)) if kind == 'p' else x"
     assert run(source, 3.0, static={"n": 4, "kind": "p"}) == 40.0
