@@ -1,3 +1,3 @@
-"""gradserve: a web REST compute API that gives any program in any language what JAX gives Python."""
+"""gradserve: a web REST compute API that gives any program what JAX gives Python."""
 
 __version__ = "0.1.0"
