@@ -15,6 +15,7 @@ from jax.extend import core as jex
 from app.compute.limits import EngineLimits
 from app.compute.lines import origin
 from app.core.errors import LimitExceeded
+from app.core.values import span
 
 
 def check(closed: jex.ClosedJaxpr, limits: EngineLimits) -> int:
@@ -96,7 +97,7 @@ def line_of(scope: str) -> int | None:
 
 
 def _check_bytes(aval: Any, operation: str, scope: str, limits: EngineLimits) -> None:
-    size = nbytes(aval)
+    size = max(nbytes(aval), span(getattr(aval, "shape", ())))
     if size > limits.array_bytes:
         shape = "x".join(map(str, aval.shape))
         raise LimitExceeded(

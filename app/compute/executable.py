@@ -95,6 +95,12 @@ def _fitted(leaf: Any, slot: Slot) -> Any:
     host = np.asarray(leaf)
     with np.errstate(over="ignore"):
         cast = host.astype(slot.dtype)
+    if host.dtype.kind in "fc" and np.any(np.isinf(cast) & np.isfinite(host)):
+        raise InvalidArgument(
+            f"a number is past the range of {slot.dtype}",
+            pointer=f"/args/{slot.leaf}",
+            hint='use "dtype": "float64"',
+        )
     if host.dtype.kind in "iu" and not np.array_equal(cast, host):
         raise InvalidArgument(
             f"an integer does not fit {slot.dtype}",

@@ -8,6 +8,7 @@ This module never imports JAX.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -73,6 +74,14 @@ class Aval:
 def dtype_name(dtype: np.dtype) -> str:
     """The wire's name of a dtype; numpy composes its own anew at every asking."""
     return _NAMES.get(dtype) or dtype.name
+
+
+def span(shape: Sequence[int]) -> int:
+    """The entries of a shape, empty dimensions counted as one.
+
+    What a bound on arrays counts: compilers walk the other dimensions of an empty array too.
+    """
+    return math.prod(size or 1 for size in shape)
 
 
 def aval_of(leaf: np.ndarray) -> Aval:

@@ -15,7 +15,13 @@ from app.core.codec.calls import CodecLimits, decode_value
 from app.core.codec.decode import Reference, pointer
 from app.core.codec.documents import dump
 from app.core.codec.encode import Encoder
-from app.core.errors import InvalidArgument, NotAcceptable, NotFound, ProblemError
+from app.core.errors import (
+    InvalidArgument,
+    LimitExceeded,
+    NotAcceptable,
+    NotFound,
+    ProblemError,
+)
 from app.core.ids import content_id, is_id
 from app.core.values import LAYOUTS, Leaf, SparseValue, Structure, places
 from app.services.matrix import Matrix
@@ -109,9 +115,9 @@ class ArrayService:
             return leaf
         try:
             return await asyncio.to_thread(Matrix.of, leaf)
-        except InvalidArgument as misfit:
+        except (InvalidArgument, LimitExceeded) as misfit:
             pointed = where() + (misfit.pointer or "")
-            raise InvalidArgument(misfit.detail, pointer=pointed, hint=misfit.hint) from None
+            raise type(misfit)(misfit.detail, pointer=pointed, hint=misfit.hint) from None
 
     async def _referenced(self, reference: Reference) -> Resident | Matrix:
         try:

@@ -50,6 +50,11 @@ def decode(args: str, **options: Any) -> list[Any]:
             "/args/0/shape",
             "",
         ),
+        (
+            '[{"dtype": "int64", "shape": [1000000000, 1000000000, 0], "data": []}]',
+            "/args/0/shape",
+            "past the limit",
+        ),
     ],
 )
 def test_the_pointer_finds_the_fault(args: str, pointer: str, said: str) -> None:
@@ -120,3 +125,24 @@ def test_a_byte_order_mark_is_passed_over() -> None:
 def test_fortran_order_results_are_written_row_major() -> None:
     value = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]])
     assert json.loads(dump(Encoder("json", "float64").leaf(value), "json")) == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("[NaN]", "Infinity"),
+        ("[-Infinity]", "Infinity"),
+        ("[1e400]", "Infinity"),
+        ("[None, 1]", "null"),
+        ("[True]", "true"),
+        ("['x']", "double quotes"),
+        ("[" * 2000, "Nest less"),
+        ("[1, 2", "Send JSON like"),
+        ("[1,, 2]", "Send JSON like"),
+    ],
+)
+def test_broken_json_is_told_by_the_mistake_that_was_made(body: str, hint: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        decode(body)
+    assert caught.value.slug == "invalid-body"
+    assert hint in (caught.value.hint or "")

@@ -54,3 +54,10 @@ def test_head_is_get_without_a_body_and_keeps_the_connection(
         assert replies[0] == replies[1]
         assert replies[0][::2] == replies[2][::2]
         assert (replies[0][1], replies[2][1] > 0) == (0, True)
+
+
+def test_limits_of_sparse_arguments_point_into_the_body(api: httpx.Client) -> None:
+    matrix = {"layout": "coo", "shape": [10**9, 10**9], "row": [5], "col": [7], "values": [1.0]}
+    answer = api.post("/v1/evaluate", json={"function": "lambda A: A * 2", "args": [matrix]})
+    assert answer.status_code == 422
+    assert answer.json()["pointer"] == "/args/0/shape/0"

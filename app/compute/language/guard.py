@@ -7,7 +7,6 @@ item walked is charged, so shared and cyclic structures cost what they spell out
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from app.compute.language.values import (
     Transformed,
 )
 from app.core.errors import InvalidArgument, LimitExceeded, RefusedSource
+from app.core.values import span
 
 if TYPE_CHECKING:
     from app.compute.language.evaluator import Evaluator
@@ -77,8 +77,8 @@ def is_array(value: Any) -> bool:
 
 
 def bytes_of(array: Any) -> int:
-    """The size of an array's data, from its shape and dtype alone."""
-    return math.prod(array.shape) * getattr(array.dtype, "itemsize", 8)
+    """The size of an array's data, from its shape and dtype alone; its span where it is empty."""
+    return span(array.shape) * getattr(array.dtype, "itemsize", 8)
 
 
 def enter(run: Evaluator, value: Any, *, functions: bool = False, depth: int = 0) -> Any:

@@ -28,7 +28,7 @@ from app.core.codec.numbers import (
     said,
 )
 from app.core.errors import TooLarge
-from app.core.values import DTYPES, LAYOUTS, Aval, Leaf, SparseValue, Structure
+from app.core.values import DTYPES, LAYOUTS, Aval, Leaf, SparseValue, Structure, span
 
 RANK_LIMIT = 32
 
@@ -142,7 +142,11 @@ class Decoder:
             same = type(item) in plain if first in plain else type(item) is first
             if not same:
                 where = (*path, *index_of(place, shape))
-                refuse(where, "An array mixes kinds: " + said(flat[0]) + " and " + said(item))
+                refuse(
+                    where,
+                    "An array mixes kinds: " + said(flat[0]) + " and " + said(item),
+                    "Send numbers alone, or each kind under its own name",
+                )
         refuse(path, f"A list of {said(flat[0])} is not an array")
 
     def _irregular(self, items: list[Any], path: Path) -> Any:
@@ -178,14 +182,19 @@ class Decoder:
     def _typed(self, document: dict[str, Any], path: Path) -> np.ndarray | Aval:
         for name in document:
             if name not in _TYPED:
-                refuse((*path, name), f"A typed array has no field {str(name)[:40]!r}")
+                refuse(
+                    (*path, name),
+                    f"A typed array has no field {str(name)[:40]!r}",
+                    "It has dtype, shape, and data or base64",
+                )
         dtype = self._dtype(document.get("dtype"), (*path, "dtype"))
         shape = self._shape(document.get("shape"), (*path, "shape"))
-        size = None if shape is None else math.prod(shape) * dtype.itemsize
-        if size is not None and size > self.array_bytes:
+        size = 0 if shape is None else span(shape) * dtype.itemsize
+        if size > self.array_bytes:
             raise TooLarge(
                 f"An array of {size} bytes is past the limit of {self.array_bytes}",
                 pointer=pointer((*path, "shape")),
+                hint="Send it in parts, or sparse where most entries are zero",
             )
         if "data" in document and "base64" in document:
             refuse(path, "A typed array has data or base64, not both")
@@ -196,7 +205,11 @@ class Decoder:
             return self._typed_data(document["data"], dtype, shape, (*path, "data"))
         if self.abstract and shape is not None:
             return Aval(dtype.name, shape)
-        refuse(path, "A typed array needs data or base64")
+        refuse(
+            path,
+            "A typed array needs data or base64",
+            'Like {"dtype": "int32", "shape": [2], "data": [1, 2]}',
+        )
 
     def _dtype(self, name: Any, path: Path) -> np.dtype:
         if name is None:
@@ -209,7 +222,7 @@ class Decoder:
         if shape is None:
             return None
         if type(shape) is not list or any(type(n) is not int or n < 0 for n in shape):
-            refuse(path, "A shape is a list of integers that are not negative")
+            refuse(path, "A shape is a list of integers that are not negative", "Like [2, 3]")
         if len(shape) > RANK_LIMIT:
             refuse(path, f"An array has at most {RANK_LIMIT} dimensions")
         return tuple(shape)
@@ -245,7 +258,11 @@ class Decoder:
             return self._abstract_sparse(document, layout, shape, path)
         for name in document:
             if name not in (*wanted, "layout", "shape"):
-                refuse((*path, name), f"A {layout} array has no part {str(name)[:40]!r}")
+                refuse(
+                    (*path, name),
+                    f"A {layout} array has no part {str(name)[:40]!r}",
+                    "It has shape, " + ", ".join(wanted),
+                )
         parts = {}
         for name in wanted:
             if name not in document:

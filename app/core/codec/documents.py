@@ -42,8 +42,22 @@ def _parse_json(body: bytes) -> Any:
             f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}",
             line=error.lineno,
             column=error.colno,
-            hint='Write not-a-number and infinities as "NaN", "Infinity", "-Infinity"',
+            hint=_hint(error),
         ) from None
+
+
+def _hint(error: orjson.JSONDecodeError) -> str:
+    """What to write at the place where JSON ends: the usual mistakes by their first letter."""
+    rest = error.doc[error.pos : error.pos + 9].lstrip("-").lower()
+    if "infinity" in error.msg or rest.startswith(("nan", "inf")):
+        return 'Write not-a-number and infinities as "NaN", "Infinity", "-Infinity"'
+    if rest.startswith(("none", "true", "false")):
+        return "Write null, true and false"
+    if rest.startswith("'"):
+        return 'Put names and text between double quotes, like "x"'
+    if error.msg.startswith("depth"):
+        return "Nest less; a typed array may hold its numbers flat, beside its shape"
+    return 'Send JSON like {"function": "lambda x: x**2", "args": [3.0]}, in UTF-8'
 
 
 def _keep_sign(match: re.Match[bytes]) -> bytes:
@@ -58,11 +72,17 @@ def _parse_msgpack(body: bytes) -> Any:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         said = str(error)[:120] or type(error).__name__
-        raise InvalidBody(f"The body is not msgpack: {said}") from None
+        raise InvalidBody(
+            f"The body is not msgpack: {said}",
+            hint="Send one msgpack map with text as its keys, or JSON as application/json",
+        ) from None
 
 
 def _refuse_extension(code: int, _data: bytes) -> Any:
-    raise InvalidBody(f"The msgpack extension type {code} is not read here")
+    raise InvalidBody(
+        f"The msgpack extension type {code} is not read here",
+        hint='Send arrays as {"dtype", "shape", "data"} with data as bytes',
+    )
 
 
 def _check_depth(document: Any, nesting: int) -> None:
@@ -77,7 +97,10 @@ def _check_depth(document: Any, nesting: int) -> None:
         ]
         if not level:
             return
-    raise InvalidBody(f"The body is nested deeper than {nesting} levels")
+    raise InvalidBody(
+        f"The body is nested deeper than {nesting} levels",
+        hint="Nest less; a typed array may hold its numbers flat, beside its shape",
+    )
 
 
 def _sample(branch: Any) -> Any:

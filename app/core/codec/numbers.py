@@ -17,6 +17,7 @@ import numpy as np
 from app.core.errors import InvalidArgument
 
 SPECIAL: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+WIDER = "Use a wider dtype, such as float64 or int64"
 Path = tuple["str | int", ...]
 
 
@@ -56,7 +57,8 @@ def narrow(array: np.ndarray, dtype: np.dtype, path: Path) -> np.ndarray:
     if lost.any():
         place = int(np.flatnonzero(lost.ravel())[0])
         where = (*path, *index_of(place, array.shape))
-        refuse(where, f"{float(array.ravel()[place])!r} is past the range of {dtype.name}")
+        number = float(array.ravel()[place])
+        refuse(where, f"{number!r} is past the range of {dtype.name}", WIDER)
     return rounded
 
 
@@ -112,7 +114,7 @@ def _integers(flat: list[Any], dtype: np.dtype, path: Path) -> np.ndarray:
     bounds = np.iinfo(dtype)
     if flat and (min(flat) < bounds.min or max(flat) > bounds.max):
         place = next(i for i, n in enumerate(flat) if not bounds.min <= n <= bounds.max)
-        refuse((*path, place), f"{flat[place]} is past the range of {dtype.name}")
+        refuse((*path, place), f"{flat[place]} is past the range of {dtype.name}", WIDER)
     return np.array(flat, dtype)
 
 
@@ -121,7 +123,11 @@ def _integer(item: Any, path: Path) -> int:
         return item
     if type(item) is float and item.is_integer() and abs(item) <= 2**53:
         return int(item)
-    refuse(path, f"{said(item)} is not an integer that can be read exactly")
+    refuse(
+        path,
+        f"{said(item)} is not an integer that can be read exactly",
+        "Send a whole number, or a dtype such as float64",
+    )
 
 
 def _floats(flat: list[Any], dtype: np.dtype, path: Path) -> np.ndarray:

@@ -117,6 +117,18 @@ def test_float32_programs_take_64_bit_values_that_fit(engine: Engine) -> None:
         engine.run(program, large)
 
 
+def test_float32_programs_refuse_numbers_past_their_range(engine: Engine) -> None:
+    body = {"function": "lambda x: x", "dtype": "float32"}
+    for dtype, data in (("float64", [1e300]), ("complex128", [0.0, -1e300])):
+        typed = {"dtype": dtype, "shape": [1], "data": data}
+        spec, leaves = spec_of("evaluate", {**body, "args": [typed]})
+        with pytest.raises(InvalidArgument, match="past the range of"):
+            engine.run(engine.build(engine.lower(spec)), leaves)
+    infinite = {"dtype": "float64", "shape": [1], "data": ["-Infinity"]}
+    spec, leaves = spec_of("evaluate", {**body, "args": [infinite]})
+    assert engine.run(engine.build(engine.lower(spec)), leaves)[0] == -np.inf
+
+
 def test_large_aligned_inputs_and_resident_arrays_are_not_copied(engine: Engine) -> None:
     raw = np.zeros(100_008)
     start = (-raw.ctypes.data // 8) % 8

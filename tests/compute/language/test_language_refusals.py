@@ -21,6 +21,7 @@ REFUSED = {
     "def f(x):\n    return math.prod(range(1, 10**9)) * x": (2, 12, "more than 10000", "lax.scan"),
     "def f(x):\n    return jnp.stack(range(10**9)) * x": (2, 12, "more than 10000", "jnp.arange"),
     "def f(x):\n    return jnp.array(range(10**30)) * x": (2, 28, "more than 64 bits", "float"),
+    "lambda x: jnp.zeros((10**9, 10**9, 0)).sum() + x": (1, 11, "needs", "lax.scan"),
     "def f(x):\n    return open('a')": (2, 12, "not allowed", "send what it would have fetched"),
     "def f(x):\n    return 'a'.format(x)": (2, 12, "attribute format of a text", "it has"),
     "def f(x):\n    return str(x.shape)": (1, 1, "holds a text", "return a number"),
