@@ -75,7 +75,7 @@ def _transformed(
     run: Evaluator, function: Transformed, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     with run.meter.differentiating(function.order):
-        return host.call(run, function.name, function.function, args, kwargs)
+        return guard.enter(run, host.call_raw(run, function.name, function.function, args, kwargs))
 
 
 def _partial(run: Evaluator, function: Partial, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 from jax import numpy as jnp
 
 from app.compute.language import catalogue as describing
-from app.compute.language import natives
+from app.compute.language import matrix_transforms, natives
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
 from app.compute.rules import OVERRIDES
 
@@ -143,7 +143,8 @@ def _table(full: str, space: Mapping[str, Any]) -> dict[str, Any]:
     for name in space["functions"]:
         if hasattr(module, name):
             called = f"{full}.{name}"
-            table[name] = Builtin(called, OVERRIDES.get(called, getattr(module, name)))
+            own = OVERRIDES.get(called) or matrix_transforms.OVERRIDES.get(called)
+            table[name] = Builtin(called, own or getattr(module, name))
     for name in space.get("constants", ()):
         table[name] = getattr(module, name)
     for name in space.get("dtypes", ()):

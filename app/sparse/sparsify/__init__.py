@@ -17,7 +17,7 @@ from app.sparse.sparsify import (
     subscript,
     unary,
 )
-from app.sparse.sparsify.refusals import kept_names, unknown
+from app.sparse.sparsify.refusals import first_matrix, kept_names, unknown
 
 TABLE: Mapping[str, Any] = {
     **unary.TABLE,
@@ -47,6 +47,12 @@ def apply(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
 
     Raises RefusedSource where it would fill the zeros, or is not in the table.
     """
+    matrix = first_matrix((*args, *kwargs.values()))
+    if matrix is not None and matrix.values.ndim != 1:
+        raise RefusedSource(
+            f"{name} does not take a batch of sparse matrices",
+            hint="write the function for one matrix and map over the batch: jax.vmap(f)(M)",
+        )
     family, _, last = name.rpartition(".")
     operation = TABLE.get(f"attribute.{last}" if family == "attribute" else last)
     if family in ("lax", "jax.lax"):

@@ -1,0 +1,132 @@
+"""Transforms of functions of sparse matrices inside a source, against the same on dense arrays."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from app.compute.language import parse
+from app.core.errors import InvalidArgument, RefusedSource
+from app.sparse.matrix import SparseMatrix
+
+jax.config.update("jax_enable_x64", True)
+
+SHAPE = (4, 3)
+ROWS, COLS = np.array([0, 0, 1, 3, 3]), np.array([0, 2, 1, 0, 2])
+VALUES = np.array([0.5, -1.0, 0.7, 1.3, 0.4])
+X = np.array([0.3, -0.8, 1.1])
+
+
+def matrix(rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> SparseMatrix:
+    """With two places of padding, as the service has it."""
+    csr = sp.csr_matrix((values, (rows, cols)), SHAPE)
+    padded = np.r_[csr.data, 0.0, 0.0], np.r_[csr.indices, 3, 3].astype(np.int32)
+    return SparseMatrix(*map(jnp.asarray, (*padded, csr.indptr)), SHAPE)
+
+
+M = matrix(ROWS, COLS, VALUES)
+V = matrix(np.array([0, 1, 2]), np.array([2, 2, 0]), np.array([0.2, -0.6, 0.9]))
+PATTERN = np.asarray(M.todense()) != 0
+
+
+def dense(tree):
+    """A tree with its matrices written out."""
+    return jax.tree.map(
+        lambda leaf: leaf.todense() if isinstance(leaf, SparseMatrix) else leaf,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, SparseMatrix),
+    )
+
+
+def both(source: str, *args):
+    """The result on matrices, jitted as in the service, and on dense arrays."""
+    function = parse(source).bind()
+    return dense(jax.jit(function)(*args)), function(*map(dense, args))
+
+
+LOSS = "def f(M, x):\n    return jnp.sum(jnp.tanh(M @ x) ** 2) + jnp.sum(M ** 3)\n"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jax.grad(f)(M, x)",
+        "jax.value_and_grad(f)(M, x)",
+        "jax.grad(f, argnums=(0, 1))(M, x)",
+        "jax.grad(f, 1)(M, x)",
+        "jax.grad(lambda M: (f(M, x), M.sum()), has_aux=True)(M)",
+        "jax.value_and_grad(lambda M: (f(M, x), M @ x), has_aux=True)(M)",
+        "jax.grad(lambda t: f(t['M'], t['x']))({'M': M, 'x': x})",
+        "jax.jit(jax.grad(f))(M, x)",
+        "jax.grad(jax.checkpoint(f))(M, x)",
+        "jax.grad(lambda M: f(M.T, jnp.ones(4)))(M)",
+        "jax.vjp(f, M, x)[1](2.0)",
+        "jax.vjp(lambda M: M * 2, M)[1](M)",
+        "jax.vjp(lambda M: M * M, M)[1](jnp.ones((4, 3)))",
+    ],
+)
+def test_gradients_equal_dense_ones_at_the_entries(made: str) -> None:
+    source = LOSS + f"def g(M, x):\n    return {made}\n"
+    got, wanted = both(source, M, X)
+    compare(got, wanted)
+
+
+def compare(got, wanted) -> None:
+    leaves = jax.tree.leaves(got)
+    for ours, theirs in zip(leaves, jax.tree.leaves(wanted), strict=True):
+        expected = np.where(PATTERN, theirs, 0) if np.shape(theirs) == SHAPE else theirs
+        np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jax.jvp(f, (M, x), (V, 2 * x))",
+        "jax.jvp(f, (M, x), (M * 2, x))",
+        "jax.jvp(lambda M: (M * 3, M @ x), (M,), (V,))",
+        "jax.jvp(lambda M: (f(M, x), M.sum()), (M,), (V,), has_aux=True)",
+        "jax.jvp(lambda x: M @ x, (x,), (x,))",
+        "jnp.vdot(jax.jvp(jax.grad(f), (M, x), (M, x))[1], M)",
+        "jax.vmap(f, (None, 0))(M, jnp.stack([x, 2 * x]))",
+        "jax.vmap(lambda s: jax.grad(lambda M: f(M * s, x))(M) @ x)(jnp.array([1.0, 2.0]))",
+        "lax.scan(lambda M, _: (M * 0.5, jnp.sum(M)), M, None, length=3)[1]",
+        "jax.jacfwd(f, 1)(M, x)",
+        "jax.hessian(f, 1)(M, x)",
+    ],
+)
+def test_other_transforms_equal_dense_ones(made: str) -> None:
+    made_dense = made.replace("jax.grad(lambda M: f(M * s, x))(M) @ x", "P(s) @ x")
+    source = LOSS + f"def g(M, x, V):\n    return {made}\n"
+    got = dense(jax.jit(parse(source).bind())(M, X, V))
+    mask = "def P(s):\n        return jax.grad(lambda M: f(M * s, x))(M) * (M != 0)\n"
+    reference = LOSS + f"def g(M, x, V):\n    {mask}    return {made_dense}\n"
+    wanted = parse(reference).bind()(M.todense(), X, V.todense())
+    for ours, theirs in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_a_hessian_times_a_direction_outside_the_pattern() -> None:
+    source = LOSS + "def g(M, x, V):\n    return jax.jvp(jax.grad(f), (M, x), (V, x))[1]\n"
+    got = dense(jax.jit(parse(source).bind())(M, X, V))
+    wanted = parse(source).bind()(M.todense(), X, V.todense())
+    cells = PATTERN | (np.asarray(V.todense()) != 0)
+    np.testing.assert_allclose(got, np.where(cells, wanted, 0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("jax.vmap(lambda row: row.sum())(M)", "rows of a sparse matrix"),
+        ("jax.hessian(f)(M, x)", "jax.hessian"),
+        ("jax.jvp(f, (M, x), (jnp.ones((4, 3)), x))", "tangent of a sparse matrix"),
+        ("jax.vmap(lambda s: M * s)(x).sum()", "batch of sparse matrices"),
+    ],
+)
+def test_refusals_say_what_to_do(made: str, told: str) -> None:
+    source = LOSS + f"def g(M, x):\n    return {made}\n"
+    with pytest.raises((RefusedSource, InvalidArgument), match=told) as caught:
+        jax.eval_shape(parse(source).bind(), M, X)
+    assert caught.value.hint
