@@ -24,6 +24,8 @@ from app.sparse.matrix import SparseMatrix
 
 MAX_DENSE = 2**22
 """Cells of a Jacobian whose pattern could not be found, computed whole."""
+PRODUCTS = ("csr_mm", "csr_tmm", "csr_sddmm")
+"""Our primitives, whose dependence on their operands is in the entries of a matrix."""
 Function = Callable[[jax.Array], jax.Array]
 
 
@@ -78,6 +80,9 @@ def plan_jacobian(
     x = _aval(x)
     m, n = _size(jax.eval_shape(f, x, *others)), _size(x)
     rows, cols = _pattern(asdex.jacobian_sparsity, f, (x, *others), (m, n), pattern)
+    if len(rows) == m * n:
+        backward = mode == "reverse" or (mode == "auto" and m < n)
+        return _plan_whole("reverse" if backward else "forward", (m, n))
     chosen: Any = {"auto": None, "forward": "fwd", "reverse": "rev"}[mode]
     sparsity = asdex.SparsityPattern.from_coo(rows, cols, (m, n))
     with warnings.catch_warnings():
@@ -98,6 +103,8 @@ def plan_hessian(
         rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
         merged = from_entries(rows, cols, np.ones(len(rows)), (n, n))
         rows, cols = merged.rows(), merged.indices
+    if len(rows) == n * n:
+        return _plan_whole("symmetric", (n, n))
     sparsity = asdex.SparsityPattern.from_coo(rows, cols, (n, n))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", asdex.DenseColoringWarning)
@@ -162,6 +169,15 @@ def _plan(mode: str, colored: Any, shape: tuple[int, int]) -> Plan:
     )
 
 
+def _plan_whole(mode: str, shape: tuple[int, int]) -> Plan:
+    """Every cell, a product for each row or column: nothing to colour, which would be cubic."""
+    m, n = shape
+    rows, cols = np.indices(shape, np.int32).reshape(2, -1)
+    count, places = (m, rows * n + cols) if mode == "reverse" else (n, cols * m + rows)
+    indptr = np.arange(m + 1, dtype=np.int32) * n
+    return Plan(mode, shape, cols, indptr, np.arange(count, dtype=np.int32), count, places)
+
+
 def _pattern(
     detect: Callable[..., Any],
     f: Callable[..., jax.Array],
@@ -189,10 +205,17 @@ def _pattern(
 
 def _whole(shape: tuple[int, int], error: Exception) -> tuple[np.ndarray, np.ndarray]:
     if math.prod(shape) > MAX_DENSE:
+        reason, hint = str(error)[:200], 'give the pattern: "sparse": {"layout": "coo", …}'
+        if any(name in reason for name in PRODUCTS):
+            reason = "it follows the entries of a sparse matrix, known only when the program runs"
+            hint = (
+                'give the pattern: "sparse": {"layout": "coo", "row": […], "col": […]}; that of '
+                "A @ x is the pattern of A, that of A @ x + f(x) has the diagonal too"
+            )
         raise LimitExceeded(
-            f"the sparsity of this function could not be found ({str(error)[:200]}), and "
+            f"the sparsity of this function could not be found ({reason}), and "
             f"{shape[0]} x {shape[1]} is too large to compute whole",
-            hint='give the pattern: "sparse": {"layout": "coo", …}',
+            hint=hint,
         ) from None
     rows, cols = np.indices(shape, np.int32).reshape(2, -1)
     return rows, cols

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from app.core.errors import InvalidArgument
+from app.core.errors import InvalidArgument, LimitExceeded
 from app.core.values import SparseValue
 from app.sparse.ingest import ingest
 from app.sparse.jacobian import Plan, hessian, jacobian, plan_hessian, plan_jacobian
+from app.sparse.matrix import from_canonical
 
 
 def broyden(x):
@@ -94,7 +95,6 @@ def test_the_clients_pattern():
 
 
 def test_unknown_primitives_fall_back_to_the_whole(kernels):
-    from app.sparse.matrix import from_canonical
     from tests.sparse.matrices import value_of
 
     A = from_canonical(ingest(value_of("coo", [0, 1, 2], [1, 0, 2], [1.0, 2.0, 3.0], (3, 3))))
@@ -105,3 +105,37 @@ def test_unknown_primitives_fall_back_to_the_whole(kernels):
     x = np.array([0.1, 0.2, 0.3])
     plan = plan_jacobian(f, x)
     np.testing.assert_allclose(jacobian(plan, f, x).todense(), jax.jacfwd(f)(x), atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (0, 3)])
+def test_a_whole_jacobian_needs_no_colouring(mode, shape):
+    matrix = np.random.default_rng(3).standard_normal(shape)
+
+    def f(x):
+        return jnp.sin(matrix @ jnp.roll(x, 1) + x.sum())
+
+    x = np.linspace(0.1, 1.0, shape[1])
+    plan = Plan.from_wire(plan_jacobian(f, x, mode=mode).to_wire())
+    assert len(plan.indices) == matrix.size
+    np.testing.assert_allclose(jacobian(plan, f, x).todense(), jax.jacfwd(f)(x), atol=1e-12)
+
+
+def test_a_large_product_asks_for_its_pattern():
+    """The pattern of ``A @ x`` is that of A, which is data; given, it is used."""
+    n = 3000
+    place = np.arange(n)
+    value = SparseValue("coo", (n, n), {"row": place, "col": place[::-1], "values": np.ones(n)})
+    A = from_canonical(ingest(value))
+
+    def f(x):
+        return jnp.sin(A @ x)
+
+    x = np.linspace(0.0, 1.0, n)
+    with pytest.raises(LimitExceeded, match="entries of a sparse matrix") as caught:
+        plan_jacobian(f, x)
+    assert "the pattern of A" in caught.value.hint
+    plan = plan_jacobian(f, x, pattern=ingest(value))
+    assert plan.count == 1
+    got = jacobian(plan, f, x)
+    np.testing.assert_allclose(got.values, np.cos(x[::-1]), rtol=1e-12)
