@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -46,7 +47,8 @@ def power_law(n: int, rng: np.random.Generator) -> scipy.sparse.csr_array:
 def ratio(ours: Callable[[], object], theirs: Callable[[], object], budget: float) -> tuple:
     """(median ratio, our median seconds), measured in turn within ``budget`` seconds."""
     for _ in range(3):
-        ours(), theirs()
+        ours()
+        theirs()
     pairs, began = [], time.perf_counter()
     while len(pairs) < 7 or (time.perf_counter() - began < budget and len(pairs) < 400):
         start = time.perf_counter()
@@ -57,11 +59,15 @@ def ratio(ours: Callable[[], object], theirs: Callable[[], object], budget: floa
     return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs)
 
 
-def measure(matrix: scipy.sparse.csr_array, dtype: str, k: int) -> dict[str, tuple]:
+def measure(matrix: Any, dtype: str, k: int) -> dict[str, tuple]:
     """Ratios of each kernel on one matrix."""
-    matrix = matrix.astype(dtype)
-    matrix.indices, matrix.indptr = (p.astype("int32") for p in (matrix.indices, matrix.indptr))
-    shape = matrix.shape
+    typed = (
+        matrix.data.astype(dtype),
+        matrix.indices.astype("int32"),
+        matrix.indptr.astype("int32"),
+    )
+    shape: tuple[int, int] = matrix.shape
+    matrix = scipy.sparse.csr_array(typed, shape=shape)
     own = Canonical(shape, matrix.data, matrix.indices, matrix.indptr).padded()
     parts = [jax.device_put(part) for part in (own.values, own.indices, own.indptr)]
     tail = () if k == 1 else (k,)

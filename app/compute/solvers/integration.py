@@ -97,18 +97,17 @@ class Integration:
         chosen = jnp.where(jnp.isfinite(chosen) & (chosen > 0), chosen, 1e-6)
         return jnp.minimum(chosen, t1 - t0)
 
-    def step(self, course: Course) -> Course:
+    def step(self, state: Course) -> Course:
         """Try one step and take it where its error is within tolerance."""
         if len(self.steppers) == 1:
-            return self._try(self.steppers[0], course)
+            return self._try(self.steppers[0], state)
         explicit, implicit = self.steppers
-        course = jax.lax.cond(
-            course.implicit,
+        return jax.lax.cond(
+            state.implicit,
             lambda c: self._try(implicit, c),
             lambda c: self._watch(self._try(explicit, c), c),
-            course,
+            state,
         )
-        return course
 
     def _watch(self, new: Course, old: Course) -> Course:
         """Count steps held by stability; go over to the implicit method after some."""

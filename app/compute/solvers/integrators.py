@@ -44,7 +44,8 @@ class Stepper:
         if name in EXPLICIT:
             solver = EXPLICIT[name]()
         else:
-            solver = IMPLICIT[name](root_finder=diffrax.VeryChord(rtol, jnp.min(atol)))
+            smallest: Any = jnp.min(atol)
+            solver = IMPLICIT[name](root_finder=diffrax.VeryChord(rtol, smallest))
         return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)))
 
     @property

@@ -158,19 +158,19 @@ def _model(fit: Fit, jacobian: Any, s: Any) -> Any:
     return linear @ linear
 
 
-def _damped(singular: Any, target: Any, radius: Any, shape: tuple[int, int]) -> Any:
+def _damped(singular: Any, target: Any, radius: Any, shape: tuple[int, ...]) -> Any:
     """Levenberg-Marquardt: least squares within the region."""
     del shape
     return trust_region.solve(_quadratic(singular, target), radius)
 
 
-def _undamped(singular: Any, target: Any, radius: Any, shape: tuple[int, int]) -> Any:
+def _undamped(singular: Any, target: Any, radius: Any, shape: tuple[int, ...]) -> Any:
     """Gauss-Newton, shortened to the region."""
     p = _full(singular, target, shape)
     return p * jnp.minimum(1.0, radius / jnp.maximum(jnp.linalg.norm(p), 1e-300))
 
 
-def _dogleg(singular: Any, target: Any, radius: Any, shape: tuple[int, int]) -> Any:
+def _dogleg(singular: Any, target: Any, radius: Any, shape: tuple[int, ...]) -> Any:
     """Powell's dogleg: along the gradient to its minimiser, then towards Gauss-Newton's."""
     newton = _full(singular, target, shape)
     slope = singular * target
@@ -185,7 +185,7 @@ def _dogleg(singular: Any, target: Any, radius: Any, shape: tuple[int, int]) -> 
     return jnp.where(inside, newton, jnp.where(c >= 0, short, leg))
 
 
-def _full(singular: Any, target: Any, shape: tuple[int, int]) -> Any:
+def _full(singular: Any, target: Any, shape: tuple[int, ...]) -> Any:
     floor = jnp.finfo(singular.dtype).eps * max(shape) * jnp.max(singular, initial=0.0)
     return jnp.where(singular > floor, -target / jnp.where(singular > floor, singular, 1.0), 0.0)
 

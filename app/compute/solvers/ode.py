@@ -169,7 +169,7 @@ def gradient(call: Call) -> dict[str, Any]:
             saveat=kept, max_steps=read.count(call.options, "max_steps", GRADIENT_STEPS),
             stepsize_controller=diffrax.PIDController(machine.rtol, machine.atol), throw=False,
         )  # fmt: skip
-        ys = jax.vmap(restore)(found.ys) if save.size else restore(found.ys[-1])
+        ys = jax.vmap(restore)(found.ys) if save.size else restore(jnp.asarray(found.ys)[-1])
         good = found.result == diffrax.RESULTS.successful
         result = results.arrays(loss(ys))
         return jnp.reshape(result, ()), (good, ys, found.stats["num_steps"])

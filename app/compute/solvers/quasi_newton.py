@@ -23,8 +23,15 @@ from app.compute.solvers.outcomes import Outcome
 class Memory(Protocol):
     """What is remembered of past steps."""
 
-    curvature: float
-    strong: bool
+    @property
+    def curvature(self) -> float:
+        """The slope that a line search must leave, as a part of that it began with."""
+        ...
+
+    @property
+    def strong(self) -> bool:
+        """Whether that holds for slopes of either sign."""
+        ...
 
     def start(self, x: Any) -> Any: ...
 

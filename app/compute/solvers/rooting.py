@@ -87,10 +87,11 @@ def _bracket(call: Call, unknowns: Unknowns) -> tuple[float, float]:
     if unknowns.start.size != 1:
         raise InvalidArgument("bisection takes one unknown", pointer="/method")
     given = call.options.get("bracket")
-    pair = given if isinstance(given, (list, tuple)) and len(given) == 2 else (None,)
-    if not all(isinstance(end, (int, float)) for end in pair):
+    pair = given if isinstance(given, (list, tuple)) else ()
+    ends = [float(end) for end in pair if isinstance(end, (int, float))]
+    if len(pair) != 2 or len(ends) != 2:
         raise InvalidArgument("bracket is [low, high]", pointer="/bracket")
-    low, high = pair
+    low, high = ends
     if not -jnp.inf < low < high < jnp.inf:
         raise InvalidArgument(f"bracket {low}, {high}: low must be below high", pointer="/bracket")
-    return float(low), float(high)
+    return low, high
