@@ -11,11 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 
 from app.compute.derivatives import factors, lengths, places, powers, tails
 
 OVERRIDES: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
+        "jnp.abs": lengths.absolute(jnp.abs),
+        "jnp.absolute": lengths.absolute(jnp.absolute),
+        "jnp.fabs": lengths.absolute(jnp.fabs),
+        "lax.abs": lengths.absolute(lax.abs),
         "jnp.hypot": lengths.hypot,
         "jnp.arctan2": lengths.arctan2,
         "jnp.atan2": lengths.arctan2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,11 +26,17 @@ from app.core.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+_CODE = re.compile(r"``(.+?)``")
 _BY_STATUS: dict[int, type[ProblemError]] = {
     404: NotFound,
     405: MethodNotAllowed,
     413: TooLarge,
     503: Unavailable,
+}
+_HINTS: dict[type[ProblemError], str] = {
+    NotFound: "Every address of the API is listed at /docs and in /openapi.json",
+    MethodNotAllowed: "The header Allow names the methods; verbs are called with POST, "
+    'as in curl /v1/grad -d \'{"function": "x^2", "args": [3]}\'',
 }
 
 
@@ -54,7 +61,7 @@ def problem_of(error: Exception) -> ProblemError:
         return error
     if isinstance(error, HTTPException):
         kind = _BY_STATUS.get(error.status_code, InvalidArgument)
-        return kind(str(error.detail))
+        return kind(str(error.detail), hint=_HINTS.get(kind))
     logging.get("routes").error("unforeseen", exc_info=error)
     return InternalError("Something went wrong on our side; the request id finds it in the log")
 
@@ -92,7 +99,7 @@ async def _page(slug: str) -> HTMLResponse:
     kind = BY_SLUG.get(slug)
     if kind is None:
         raise NotFound(f"No problem is called {slug[:60]!r}")
-    text = inspect.cleandoc(kind.__doc__ or kind.title)
+    text = _CODE.sub(r"<code>\1</code>", inspect.cleandoc(kind.__doc__ or kind.title))
     return HTMLResponse(
         "<!doctype html><html lang=en><meta charset=utf-8>"
         f"<title>{kind.title}</title><h1>{kind.title}</h1><p>Status {kind.status}. {text}</p>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+
+_REFUSED = re.compile(r";\s*q=0(?:\.0*)?\s*(?:;|$)")
+"""A media range of Accept with the weight 0: the client does not take it."""
 
 MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 
@@ -130,8 +134,9 @@ def media_of(headers: dict[bytes, bytes]) -> Media:
 def accepted(headers: dict[bytes, bytes], body: Media) -> Media:
     """What to answer with: as Accept says, else as the body came."""
     accept = headers.get(b"accept", b"").decode("latin-1").lower()
-    if any(kind in accept for kind in MSGPACK_TYPES):
+    wanted = [each for each in accept.split(",") if not _REFUSED.search(each)]
+    if any(kind in each for kind in MSGPACK_TYPES for each in wanted):
         return "msgpack"
-    if "json" in accept:
+    if any("json" in each for each in wanted):
         return "json"
-    return body
+    return "json" if any(kind in accept for kind in MSGPACK_TYPES) else body

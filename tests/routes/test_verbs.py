@@ -61,3 +61,40 @@ def test_limits_of_sparse_arguments_point_into_the_body(api: httpx.Client) -> No
     answer = api.post("/v1/evaluate", json={"function": "lambda A: A * 2", "args": [matrix]})
     assert answer.status_code == 422
     assert answer.json()["pointer"] == "/args/0/shape/0"
+
+
+@pytest.mark.parametrize(
+    ("accept", "answered"),
+    [
+        ("application/msgpack", "application/msgpack"),
+        ("application/json, application/msgpack;q=0", "application/json"),
+        ("application/msgpack; q=0.0", "application/json"),
+        ("application/msgpack;q=0.5", "application/msgpack"),
+        ("*/*", "application/json"),
+    ],
+)
+def test_a_weight_of_zero_in_accept_refuses(api: httpx.Client, accept: str, answered: str) -> None:
+    body = {"function": "x + 1", "args": [1]}
+    answer = api.post("/v1/evaluate", json=body, headers={"accept": accept})
+    assert answer.headers["content-type"] == answered
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/grad"), ("GET", "/v1/nothing")])
+def test_wrong_methods_and_addresses_say_what_to_do(
+    api: httpx.Client, method: str, path: str
+) -> None:
+    problem = api.request(method, path).json()
+    assert problem["status"] in (404, 405)
+    assert "POST" in problem["hint"] or "/docs" in problem["hint"]
+
+
+def test_pages_of_problems_are_html(api: httpx.Client) -> None:
+    page = api.get("/problems/refused-source").text
+    assert "<code>line</code>" in page
+    assert "``" not in page
+
+
+def test_differences_that_are_not_numbers_leave_no_error_of_zero(api: httpx.Client) -> None:
+    said = result(api, "check_grads", function="lambda x: log(x)", args=[1e-10])
+    assert said["max_rel_error"] == "NaN"
+    assert said["passed"] is False

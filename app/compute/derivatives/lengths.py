@@ -1,4 +1,4 @@
-"""Lengths and angles: hypot, norms, standard deviation, arctan2.
+"""Lengths and angles: abs, hypot, norms, standard deviation, arctan2.
 
 Their derivatives are ratios that neither overflow nor underflow where the ratio itself does not.
 At zero a length has the subgradient 0; its second derivative there does not exist and is NaN.
@@ -6,6 +6,7 @@ At zero a length has the subgradient 0; its second derivative there does not exi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
@@ -13,6 +14,29 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.derivatives.promotion import inexact
+
+
+@jax.custom_jvp
+def _absolute(x: Any) -> Any:
+    return jnp.abs(x)
+
+
+@_absolute.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (dx,) = primals, tangents
+    return _absolute(x), jnp.sign(x) * dx
+
+
+def absolute(native: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``native``, an absolute value, with the slope 0 at zero; JAX takes the one from the right."""
+
+    @wraps(native)
+    def function(x: Any, /) -> Any:
+        dtype = getattr(x, "dtype", None)
+        real = dtype is not None and jnp.issubdtype(dtype, jnp.floating)
+        return _absolute(x) if real else native(x)
+
+    return function
 
 
 @jax.custom_jvp

@@ -122,7 +122,7 @@ def _require_real(call: Call, flat: Any) -> None:
 def _compare(exact: Any, numeric: Any) -> dict[str, Any]:
     difference = jnp.abs(exact - numeric)
     scale = jnp.maximum(jnp.abs(exact), jnp.abs(numeric))
-    relative = jnp.where(scale > 0, difference / jnp.where(scale > 0, scale, 1.0), 0.0)
+    relative = jnp.where(scale == 0, 0.0, difference / jnp.where(scale == 0, 1.0, scale))
     tolerance = float(jnp.finfo(exact.dtype).eps) ** (1 / 3)
     largest = jnp.max(scale, initial=1.0)
     return {

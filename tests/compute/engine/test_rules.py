@@ -203,3 +203,23 @@ def test_places_outside_read_nan(engine: Engine) -> None:
     np.testing.assert_array_equal(got, [1.0, 3.0, np.nan, np.nan])
     got = call(engine, "grad", "lambda x, i: jnp.nansum(x[i] ** 2)", [[1.0, 2.0, 3.0], places])
     np.testing.assert_array_equal(got, [2.0, 0.0, 6.0])
+
+
+@pytest.mark.parametrize("name", ["abs", "jnp.abs", "jnp.absolute", "jnp.fabs", "lax.abs"])
+def test_the_absolute_value_has_slope_zero_at_zero_in_both_modes(engine: Engine, name: str) -> None:
+    x = [0.0, -0.0, 2.0, -3.0]
+    for mode in ("forward", "reverse"):
+        slopes = call(engine, "jacobian", f"lambda x: {name}(x)", [x], mode=mode)
+        np.testing.assert_array_equal(np.diagonal(slopes), [0.0, 0.0, 1.0, -1.0])
+    np.testing.assert_array_equal(call(engine, "evaluate", f"lambda x: {name}(x)", [x]), np.abs(x))
+    curvature = call(engine, "hessian", f"lambda x: jnp.sum({name}(x)**3)", [x])
+    np.testing.assert_allclose(np.diagonal(curvature), 6 * np.abs(x))
+
+
+def test_the_absolute_value_of_integers_and_complex_numbers_is_as_in_jax(engine: Engine) -> None:
+    integers = {"dtype": "int32", "shape": [2], "data": [-3, 4]}
+    got = call(engine, "evaluate", "lambda x: abs(x)", [integers])
+    assert got.dtype == np.int32
+    np.testing.assert_array_equal(got, [3, 4])
+    point = {"dtype": "complex128", "shape": [], "data": [3.0, 4.0]}
+    np.testing.assert_allclose(call(engine, "grad", "lambda z: abs(z)", [point]), 0.6 - 0.8j)
