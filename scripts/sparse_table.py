@@ -44,7 +44,7 @@ def kind_of(operation: Callable[[Any, Any], Any]) -> str:
 def written(name: str) -> str:
     """An operation of the list as it would be written."""
     family, _, last = name.rpartition(".")
-    if " " in name or "(" in name or not family.isidentifier() and "." not in family:
+    if " " in name or "(" in name or (not family.isidentifier() and "." not in family):
         return name
     signs = {"neg": "-A", "pos": "+A"}
     forms = {"attribute": f"A.{last}", "method": f"A.{last}()", "operator": signs.get(last, last)}
