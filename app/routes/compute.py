@@ -106,7 +106,7 @@ class ComputeEndpoint:
             decoded = await self._decode(body, media, spec.dtype)
             fields: RunFields = validate(RunFields, decoded.fields)
             return _Asked(*await services.calls.fitted(name, _inputs(decoded)), fields)
-        decoded = await self._decode(body, media)
+        decoded = await self._decode(body, media, abstract=verb == "abstract_eval")
         known = await self._understood(verb, decoded.fields)
         spec, leaves = await services.calls.spec(
             verb,
@@ -158,12 +158,20 @@ class ComputeEndpoint:
                 return 200, answered, head
         return 202, dump({"run": run.id, "status": run.status}, media), head
 
-    async def _decode(self, body: bytes, media: Media, dtype: str | None = None) -> DecodedBody:
+    async def _decode(
+        self, body: bytes, media: Media, dtype: str | None = None, *, abstract: bool = False
+    ) -> DecodedBody:
         services = self._services
         # msgpack holds arrays as bytes: decoding it is cheap whatever its size.
         weight = len(body) if media == "json" else 0
         return await services.codec.run(
-            weight, decode_body, body, media, services.codec_limits, dtype=dtype
+            weight,
+            decode_body,
+            body,
+            media,
+            services.codec_limits,
+            dtype=dtype,
+            abstract=abstract,
         )
 
     async def _encode(self, answer: Answer, asked: _Asked, media: Media) -> bytes:

@@ -78,15 +78,15 @@ class FunctionService:
         """The ``function`` field of a call: a string, ``{"source", "entry"}`` or ``{"id"}``."""
         if isinstance(field, str):
             source = Source(field)
-        elif isinstance(field, dict) and "id" in field:
-            return await self.find(str(field["id"]))
-        elif isinstance(field, dict) and isinstance(field.get("source"), str):
+        elif isinstance(field, dict) and set(field) == {"id"} and isinstance(field["id"], str):
+            return await self.find(field["id"])
+        elif isinstance(field, dict) and _is_source(field):
             source = Source(field["source"], field.get("entry"))
         else:
             raise InvalidArgument(
-                "function is a string of source, or an object with source or id",
+                "function is a string of source, or an object of source and entry, or of id alone",
                 pointer="/function",
-                hint='Like "lambda x: x**2 + sin(x)"',
+                hint='Like "lambda x: x**2 + sin(x)", or {"id": "fn_…"}',
             )
         self.check_size(source)
         return source
@@ -99,6 +99,11 @@ class FunctionService:
                 pointer="/function",
                 hint="Send data as arguments, not as literals in the source",
             )
+
+
+def _is_source(field: dict[str, Any]) -> bool:
+    named = isinstance(field.get("entry"), str | None)
+    return set(field) <= {"source", "entry"} and isinstance(field.get("source"), str) and named
 
 
 def _unpack(packed: bytes) -> Source | None:

@@ -98,3 +98,26 @@ def test_differences_that_are_not_numbers_leave_no_error_of_zero(api: httpx.Clie
     said = result(api, "check_grads", function="lambda x: log(x)", args=[1e-10])
     assert said["max_rel_error"] == "NaN"
     assert said["passed"] is False
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"id": "fn_" + "0" * 32, "source": "x"},
+        {"id": 3},
+        {"source": "x", "other": 1},
+        {"source": "x", "entry": 3},
+        {"source": None},
+    ],
+)
+def test_a_function_is_named_in_one_way(api: httpx.Client, function: dict[str, Any]) -> None:
+    answer = api.post("/v1/grad", json={"function": function, "args": [1.0]})
+    assert answer.status_code == 422
+    assert answer.json()["pointer"] == "/function"
+    assert answer.json()["hint"]
+
+
+def test_abstract_eval_takes_shapes_in_place_of_values(api: httpx.Client) -> None:
+    args = [{"shape": [10**4, 3], "dtype": "float32"}, {"shape": [3], "dtype": "float64"}]
+    said = result(api, "abstract_eval", function="lambda A, x: A @ x", args=args)
+    assert said == {"dtype": "float64", "shape": [10**4]}
