@@ -80,6 +80,18 @@ class LinearSolveFields(CallFields):
     maxiter: Count | None = None
 
 
+class EigenFields(CallFields):
+    """eigen: the argument is a matrix; ``which`` end of its spectrum, or near ``sigma``."""
+
+    function: str | dict[str, Any] = "lambda A: 0.0"
+    k: Count | None = None
+    which: Literal["largest_magnitude", "smallest_magnitude", "largest", "smallest"] | None = None
+    sigma: float | None = None
+    symmetric: bool | None = None
+    tol: Positive | None = None
+    maxiter: Count | None = None
+
+
 SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "minimize": MinimizeFields,
     "root": RootFields,
@@ -88,5 +100,6 @@ SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "ode": OdeFields,
     "fit": FitFields,
     "linear_solve": LinearSolveFields,
+    "eigen": EigenFields,
 }
 """Every solver verb with the model of its fields."""

@@ -36,6 +36,7 @@ _SUMMARIES = {
     "fixed_point": "Where a function maps a point to itself",
     "ode": "Solution of y' = f(t, y, *parameters) from t0 to t1",
     "linear_solve": "Solve A x = b for a sparse or dense A; one right-hand side, or many",
+    "eigen": "A few eigenvalues and eigenvectors of a sparse or dense matrix",
     "fit": "Regression by name, or training of a loss in batches",
 }
 
