@@ -35,7 +35,8 @@ RECORD_MAKERS: Mapping[str, Any] = MappingProxyType(
 def module_root() -> Scope:
     """The outermost scope of lambdas and modules; never bound to after this."""
     known = registry()
-    return root_scope({**known.bare, **known.roots, **NATIVES, **RECORD_MAKERS})
+    bare = {**known.bare, **_parts(known)}
+    return root_scope({**bare, **known.roots, **NATIVES, **RECORD_MAKERS})
 
 
 @cache
@@ -48,7 +49,12 @@ def formula_names() -> Mapping[str, Any]:
     """Every name that means something in a formula before its parameters do."""
     known = registry()
     modules = {name: known.roots[name] for name in FORMULA_MODULES}
-    return MappingProxyType({**NATIVES, **known.bare, **modules})
+    return MappingProxyType({**NATIVES, **known.bare, **_parts(known), **modules})
+
+
+def _parts(known: Registry) -> dict[str, Any]:
+    """Modules of jax.numpy that are named as its functions are, bare."""
+    return {name: known.roots["jnp"].members[name] for name in ("linalg", "fft")}
 
 
 def lookup(known: Registry, scope: Scope, name: str) -> Any:

@@ -159,6 +159,13 @@ def test_dataclass_record_with_method_property_and_call():
     assert run(source, 3.0) == (12.0, 6.0, 4.0, {"a": 4.0, "b": 3.0})
 
 
+def test_modules_of_jax_numpy_may_be_written_bare():
+    formula = parse("linalg.norm(x) + fft.fft(x)[0].real")
+    assert [parameter.name for parameter in formula.parameters] == ["x"]
+    assert run("lambda x: linalg.norm(jnp.stack([x, 4.0]))", 3.0) == 5.0
+    assert run("def f(x):\n    linalg = 2.0\n    return x * linalg", 3.0) == 6.0
+
+
 def test_records_need_no_import():
     named = "class P(NamedTuple):\n    w: float\ndef f(x):\n    return P(x).w * 2"
     data = "@dataclass\nclass P:\n    w: float\ndef f(x):\n    return P(x).w * 2"
