@@ -141,7 +141,17 @@ class Program:
             return example(points, directions, own)
         own_axes = {name: self.verb.groups[name] for name in own}
         in_axes = (list(self.axes.leaves), [] if aligned is None else aligned.axes, own_axes)
-        return jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
+        try:
+            return jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
+        except ValueError as error:
+            # JAX raises this one where an axis of out_axes is none that a result has.
+            if "out_axes" not in str(error):
+                raise
+            raise InvalidArgument(
+                f"a result has no axis {self.axes.out} to put the mapped one at",
+                pointer="/vmap/out_axes",
+                hint="0 puts it first, -1 last",
+            ) from None
 
     def _call(self, trees: Sequence[Any], groups: Mapping[str | None, Any]) -> Call:
         arguments = self.arguments.with_trees(trees)

@@ -137,8 +137,17 @@ async def _written(value: Leaf, tag: str, request: Request, services: Services) 
             body = await services.codec.run(_size(value), write, value)
             return Response(body, headers=headers, media_type=media_type)
     media: Media = "msgpack" if any(kind in accept for kind in MSGPACK_TYPES) else "json"
+    if media == "json" and not _takes_json(accept):
+        raise NotAcceptable(
+            f"An array is not served as {accept[:60]!r}",
+            hint="One of " + ", ".join(("application/json", MSGPACK_TYPES[0], *files.WRITERS)),
+        )
     body = await services.codec.run(_size(value) if media == "json" else 0, _encode, value, media)
     return Response(body, headers=headers, media_type=f"application/{media}")
+
+
+def _takes_json(accept: str) -> bool:
+    return not accept or any(kind in accept for kind in ("json", "*/*", "application/*", "text/"))
 
 
 def _size(value: Leaf) -> int:

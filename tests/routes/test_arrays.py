@@ -97,6 +97,13 @@ def test_npy_in_and_out(client: httpx.Client, order: Any) -> None:
     np.testing.assert_array_equal(loaded, value)
 
 
+def test_a_form_that_arrays_do_not_have_is_406(client: httpx.Client) -> None:
+    location = upload(client, b"[1.0, 2.0, 3.5]").headers["location"]
+    answer = client.get(location + "/data", headers={"accept": "image/png"})
+    assert answer.status_code == 406
+    assert "application/x-npy" in answer.json()["hint"]
+
+
 def test_msgpack_in_and_out(client: httpx.Client) -> None:
     value = np.arange(6, dtype=np.float32).reshape(2, 3)
     body = {"dtype": "float32", "shape": [2, 3], "data": value.tobytes()}
