@@ -145,7 +145,7 @@ class Program:
             return jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
         except ValueError as error:
             # JAX raises this one where an axis of out_axes is none that a result has.
-            if "out_axes" not in str(error):
+            if "out of bounds" not in str(error):
                 raise
             raise InvalidArgument(
                 f"a result has no axis {self.axes.out} to put the mapped one at",

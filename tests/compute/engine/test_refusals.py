@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from app.compute.engine import Engine
+from app.compute.limits import EngineLimits
+from app.compute.spec import ProgramSpec
 from app.core.errors import InvalidArgument, LimitExceeded, ProblemError, RefusedSource
+from app.core.values import Aval
 from tests.compute.engine.calls import call, make_engine, spec_of
 
 INTEGER = {"dtype": "int64", "shape": [], "data": [3]}
@@ -149,3 +152,14 @@ def test_a_function_without_arguments_has_no_derivative(engine: Engine, verb: st
     with pytest.raises(InvalidArgument, match="no argument to differentiate in") as caught:
         call(engine, verb, "lambda: 1.0", [])
     assert caught.value.pointer == "/args"
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_out_axes_that_no_result_has_are_pointed_at(axis: int) -> None:
+    options = {"vmap": {"in_axes": 0, "out_axes": axis}}
+    spec = ProgramSpec(
+        "lambda x: 2 * x", None, "evaluate", {"args": [0]}, (Aval("float64", (3, 2)),), options
+    )
+    with pytest.raises(InvalidArgument) as caught:
+        Engine(EngineLimits()).lower(spec)
+    assert caught.value.pointer == "/vmap/out_axes"
