@@ -6,8 +6,9 @@ import asyncio
 import hmac
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from itertools import chain
 from types import FrameType
 from typing import Any
 
@@ -36,55 +37,61 @@ class Application:
         self._keys = [key.get_secret_value().encode() for key in services.settings.api_keys]
         self._compute = ComputeEndpoint(services)
         self._web = _web_application(services, self._compute)
+        self._state = self._web.state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life span of the process."""
         if scope["type"] != "http":
             await self._web(scope, receive, send)
             return
-        send = self._marked(scope, send)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = headers.get(b"x-request-id")
+        mark = request_id(None if given is None else given.decode("latin-1")).encode()
+        problem = self._refusal(scope, headers)
+        if problem is None and self._compute.handles(scope):
+            marks = ((b"x-request-id", mark),)
+            await self._compute.answer(scope, headers, receive, send, marks)
+            return
+        send = _marked(scope, send, mark)
         if scope["method"] == "HEAD":
             # A copy: the server reads its own scope to know that no body follows.
             scope = {**scope, "method": "GET"}
-        problem = self._refusal(scope)
         if problem is not None:
             await problems.response_of(problem)(scope, receive, send)
-        elif self._compute.handles(scope):
-            await self._compute(scope, receive, send)
         else:
             # Starlette answers what nobody foresaw, we log it, and it raises it once more.
             with suppress(Exception):
                 await self._web(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> ProblemError | None:
+    def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> ProblemError | None:
         """What speaks against a request before its body is read: its size, its key, the hour."""
         path: str = scope["path"]
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+        if sum(map(len, chain.from_iterable(scope["headers"]))) > _HEADER_BYTES:
             return HeadersTooLarge(f"The headers have more than {_HEADER_BYTES} bytes")
         if self._keys and path not in _OPEN and not path.startswith(_OPEN_PREFIXES):
-            given = dict(scope["headers"]).get(b"authorization", b"")
+            given = headers.get(b"authorization", b"")
             key = given[7:] if given[:7].lower() == b"bearer " else b""
             # Every key is compared, so that the time taken tells nothing of which is near.
             matching = [hmac.compare_digest(key, each) for each in self._keys]
             if True not in matching:
                 return Unauthorized("This server wants a key", hint="Authorization: Bearer KEY")
-        if self._web.state.draining and path.startswith("/v1/"):
+        if self._state.draining and path.startswith("/v1/"):
             return Unavailable("The server is shutting down", retry_after=5)
         return None
 
-    def _marked(self, scope: Scope, send: Send) -> Send:
-        given = next((v for k, v in scope["headers"] if k == b"x-request-id"), None)
-        mark = request_id(None if given is None else given.decode("latin-1")).encode()
-        bodiless = scope["method"] == "HEAD"
 
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", mark)]
-            elif bodiless and message["type"] == "http.response.body":
-                message = {**message, "body": b""}
-            await send(message)
+def _marked(scope: Scope, send: Send, mark: bytes) -> Send:
+    """Answers that carry the request's id; those to HEAD without their body."""
+    bodiless = scope["method"] == "HEAD"
 
-        return marked
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", mark)]
+        elif bodiless and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return marked
 
 
 def _web_application(services: Services, compute: ComputeEndpoint) -> FastAPI:

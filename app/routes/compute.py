@@ -6,7 +6,7 @@ No framework between the socket and the service: a body is read, decoded, run an
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +19,15 @@ from app.routes.models import VERB_FIELDS, CallFields, RunFields, options_of, va
 from app.routes.preference import Preference, idempotency_key, preference_of
 from app.routes.reading import (
     BodyLimits,
-    Departure,
     Disconnected,
     Receive,
     Scope,
     Send,
+    Watch,
     accepted,
+    gather,
     media_of,
-    read_body,
+    unpack,
 )
 from app.services.assembly import Services
 from app.services.call import Answer, Inputs, RunOptions
@@ -62,16 +63,29 @@ class ComputeEndpoint:
         return path in self.paths or (path.startswith(PROGRAMS) and "/" not in path[13:])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; every failure becomes problem+json."""
+        """Answer one request that came by way of FastAPI's router."""
+        await self.answer(scope, dict(scope["headers"]), receive, send)
+
+    async def answer(
+        self,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        marks: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Answer one request; every failure becomes problem+json. ``marks`` are headers to add."""
         started = time.perf_counter()
-        headers: dict[bytes, bytes] = dict(scope["headers"])
         verb = self.paths.get(scope["path"])
         status, cache = 200, ""
         try:
             media = media_of(headers)
-            body = await read_body(headers, receive, self._limits)
             media_out = accepted(headers, media)
-            with Departure(receive):
+            with Watch(receive, self._limits) as watch:
+                body = await gather(headers, receive, self._limits)
+                watch.arrived()
+                if b"content-encoding" in headers:
+                    body = await unpack(body, headers, self._limits)
                 asked = await self._asked(verb, scope["path"], body, media)
                 prefer = headers.get(b"prefer")
                 if prefer is not None and (preference := preference_of(prefer)) is not None:
@@ -92,7 +106,7 @@ class ComputeEndpoint:
             problem = problems.problem_of(error)
             status, payload = problem.status, problems.body_of(problem)
             head = [(k.encode(), v.encode()) for k, v in problems.headers_of(problem).items()]
-        head.append((b"content-length", str(len(payload)).encode()))
+        head += ((b"content-length", b"%d" % len(payload)), *marks)
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": payload})
         seconds = time.perf_counter() - started
@@ -225,4 +239,4 @@ def _run_options(fields: RunFields) -> RunOptions:
 
 def _server_timing(timings: Mapping[str, float]) -> bytes:
     """RFC-style ``name;dur=milliseconds`` entries."""
-    return ", ".join(f"{name};dur={s * 1e3:.3f}" for name, s in timings.items()).encode()
+    return b", ".join([b"%s;dur=%.3f" % (name.encode(), s * 1e3) for name, s in timings.items()])

@@ -21,6 +21,7 @@ _REFUSED = re.compile(r";\s*q=0(?:\.0*)?\s*(?:;|$)")
 """A media range of Accept with the weight 0: the client does not take it."""
 
 MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+_JSON = b"application/json"
 
 
 class Disconnected(Exception):
@@ -37,14 +38,16 @@ class BodyLimits:
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive, limits: BodyLimits) -> bytes:
     """The whole body, unpacked; raises TooLarge, RequestTimeout, InvalidBody, Disconnected."""
-    announced = headers.get(b"content-length")
-    if announced is not None and announced.isdigit() and int(announced) > limits.bytes:
-        raise _too_large(limits)
     try:
         async with asyncio.timeout(limits.seconds):
-            body = await _gather(receive, limits)
+            body = await gather(headers, receive, limits)
     except TimeoutError:
-        raise RequestTimeout(f"The body did not arrive within {limits.seconds:g} s") from None
+        raise _too_late(limits) from None
+    return await unpack(body, headers, limits)
+
+
+async def unpack(body: bytes, headers: dict[bytes, bytes], limits: BodyLimits) -> bytes:
+    """A body as it was before it was compressed; raises TooLarge, InvalidBody."""
     encoding = headers.get(b"content-encoding")
     if encoding is None:
         return body
@@ -52,7 +55,11 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limits: BodyL
     return await asyncio.to_thread(compression.decompress, body, names, limits.bytes)
 
 
-async def _gather(receive: Receive, limits: BodyLimits) -> bytes:
+async def gather(headers: dict[bytes, bytes], receive: Receive, limits: BodyLimits) -> bytes:
+    """The body as it was sent, however long that takes; raises TooLarge, Disconnected."""
+    announced = headers.get(b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > limits.bytes:
+        raise _too_large(limits)
     pieces: list[bytes] = []
     total, more = 0, True
     while more:
@@ -75,31 +82,55 @@ def _too_large(limits: BodyLimits) -> TooLarge:
     )
 
 
-class Departure:
-    """Ends a request whose client has gone: work that nobody awaits is cancelled.
+def _too_late(limits: BodyLimits) -> RequestTimeout:
+    return RequestTimeout(f"The body did not arrive within {limits.seconds:g} s")
 
-    Looks only after ``PATIENCE_S``, for most calls are over by then and pay nothing.
+
+class Watch:
+    """Ends a request whose body stays out, or whose client has gone: nobody awaits its work.
+
+    One timer does both. It looks first after ``PATIENCE_S``, for most calls are over by then.
     """
 
     PATIENCE_S = 0.2
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, limits: BodyLimits) -> None:
         self._receive = receive
-        self._left = False
+        self._limits = limits
+        self._whole = False
+        self._ended: Exception | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> Departure:
+    def __enter__(self) -> Watch:
+        self._loop = asyncio.get_running_loop()
         self._working = asyncio.current_task()
-        self._timer = asyncio.get_running_loop().call_later(self.PATIENCE_S, self._watch)
+        self._first_s = min(self.PATIENCE_S, self._limits.seconds)
+        self._late = False
+        self._timer = self._loop.call_later(self._first_s, self._look)
         return self
 
-    def _watch(self) -> None:
-        self._watching = asyncio.get_running_loop().create_task(self._until_it_leaves())
+    def arrived(self) -> None:
+        """The body is whole: from now on only a disconnect can come."""
+        self._whole = True
+        if self._late:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self.PATIENCE_S, self._look)
+
+    def _look(self) -> None:
+        if self._whole:
+            self._watching = self._loop.create_task(self._until_it_leaves())
+            return
+        self._late = True
+        left = self._limits.seconds - self._first_s
+        self._timer = self._loop.call_later(left, self._end, _too_late(self._limits))
 
     async def _until_it_leaves(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._left = True
+        self._end(Disconnected())
+
+    def _end(self, reason: Exception) -> None:
+        self._ended = reason
         if self._working is not None:
             self._working.cancel()
 
@@ -107,8 +138,10 @@ class Departure:
         self._timer.cancel()
         if self._watching is not None:
             self._watching.cancel()
-        if kind is asyncio.CancelledError and self._left:
-            raise Disconnected from None
+        if kind is asyncio.CancelledError and self._ended is not None:
+            if self._working is not None:
+                self._working.uncancel()
+            raise self._ended from None
 
 
 def media_of(headers: dict[bytes, bytes]) -> Media:
@@ -117,7 +150,10 @@ def media_of(headers: dict[bytes, bytes]) -> Media:
     curl's default type and a missing one must work; only types of another kind of data, such as
     images or octet streams, are refused.
     """
-    kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
+    given = headers.get(b"content-type", _JSON)
+    if given == _JSON:
+        return "json"
+    kind = given.split(b";")[0].strip().lower().decode("latin-1")
     if kind in MSGPACK_TYPES:
         return "msgpack"
     if kind.startswith(("image/", "audio/", "video/", "multipart/")) or kind in (
@@ -133,7 +169,10 @@ def media_of(headers: dict[bytes, bytes]) -> Media:
 
 def accepted(headers: dict[bytes, bytes], body: Media) -> Media:
     """What to answer with: as Accept says, else as the body came."""
-    accept = headers.get(b"accept", b"").decode("latin-1").lower()
+    given = headers.get(b"accept")
+    if given is None:
+        return body
+    accept = given.decode("latin-1").lower()
     wanted = [each for each in accept.split(",") if not _REFUSED.search(each)]
     if any(kind in each for kind in MSGPACK_TYPES for each in wanted):
         return "msgpack"

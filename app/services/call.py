@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from app.compute.image import ImageRejected, ProgramImage, Resident
 from app.compute.pool.protocol import Pool, RunResult
 from app.compute.spec import ProgramSpec
@@ -88,11 +90,12 @@ class CallService:
     ) -> tuple[ProgramSpec, list[Any]]:
         """The spec of a call, and its leaves with references resolved."""
         leaves = await self._arrays.resolve(inputs.leaves, inputs.groups)
-        avals = tuple(map(abstract, leaves))
         arranged = dump([inputs.groups, options], "msgpack")
-        same = (source, verb, arranged, avals, dtype, platform)
+        kinds = tuple([_kind(leaf) for leaf in leaves])
+        same = (source.text, source.entry, verb, arranged, kinds, dtype, platform)
         spec = self._specs.get(same)
         if spec is None:
+            avals = tuple(map(abstract, leaves))
             spec = ProgramSpec(
                 source=source.text,
                 entry=source.entry,
@@ -221,6 +224,11 @@ class CallService:
         return await self._pool.ask(
             "abstract_eval", {"spec": spec.to_wire()}, deadline_s=self._run_s
         )
+
+
+def _kind(leaf: Any) -> Hashable:
+    """What tells abstract values apart; that of a dense leaf is compared without any Python."""
+    return (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else abstract(leaf)
 
 
 def abstract(leaf: Any) -> Aval:

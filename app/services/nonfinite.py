@@ -36,7 +36,7 @@ def _entries(leaf: Any) -> np.ndarray:
 
 def _finite(leaf: Any) -> bool:
     entries = _entries(leaf)
-    return entries.dtype.kind in "biu" or bool(np.isfinite(entries).all())
+    return entries.dtype.kind in "biu" or np.count_nonzero(np.isfinite(entries)) == entries.size
 
 
 def _count(entries: np.ndarray) -> dict[str, int]:

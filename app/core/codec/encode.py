@@ -67,7 +67,7 @@ class Encoder:
             return np.ascontiguousarray(leaf)
         wide = np.ascontiguousarray(leaf, dtype=np.float64)
         finite = np.isfinite(wide)
-        if finite.all():
+        if np.count_nonzero(finite) == finite.size:
             return wide
         flat: list[Any] = wide.ravel().tolist()
         for place in np.flatnonzero(~finite.ravel()).tolist():
