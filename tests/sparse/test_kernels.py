@@ -40,10 +40,12 @@ def scatter(values, indices, indptr, shape=SHAPE):
     return jnp.zeros(shape, values.dtype).at[rows, indices[:nnz]].add(values[:nnz])
 
 
+TYPES = ("float32", "float64", "complex64", "complex128", "int32", "bool")
+
+
 @pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "complex64", "complex128", "int32", "bool"]
+    ("dtype", "k"), [("float64", 3), *((dtype, k) for dtype in TYPES for k in (None, 37))]
 )
-@pytest.mark.parametrize("k", [None, 3, 37])
 def test_values(kernels, dtype, k):
     (values, ix, ptr), dense = sample(dtype=dtype)
     rng = np.random.default_rng(1)
