@@ -65,9 +65,10 @@ class Encoder:
     def _nested(self, leaf: np.ndarray) -> Any:
         if leaf.dtype.kind in "biu":
             return np.ascontiguousarray(leaf)
-        wide = np.ascontiguousarray(leaf, dtype=np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling not-a-number is one like any other
+            wide = np.ascontiguousarray(leaf, dtype=np.float64)
         finite = np.isfinite(wide)
-        if np.count_nonzero(finite) == finite.size:
+        if np.logical_and.reduce(finite, axis=None):
             return wide
         flat: list[Any] = wide.ravel().tolist()
         for place in np.flatnonzero(~finite.ravel()).tolist():
