@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 
 from app.cache.programs import ProgramCache
 from app.compute.pool.protocol import Pool
@@ -21,35 +28,47 @@ class Metrics:
 
     def __init__(self, pool: Pool, cache: ProgramCache) -> None:
         self._registry = CollectorRegistry()
-        self._calls = Counter(
-            "gradserve_calls",
-            "Calls answered, by verb, status and where the program came from",
-            ("verb", "status", "cache"),
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "gradserve_call_seconds",
-            "Seconds from the first byte of a call to the last of its answer",
-            ("verb",),
-            buckets=_BUCKETS,
-            registry=self._registry,
-        )
+        self._calls = _Calls()
+        self._registry.register(self._calls)
         self._registry.register(_Parts(pool, cache))
-        self._held: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
-
-    def called(self, verb: str, status: int, cache: str, seconds: float) -> None:
-        """Count one call."""
-        kind = (verb, status, cache)
-        held = self._held.get(kind)
-        if held is None:
-            counter = self._calls.labels(verb, str(status), cache)
-            held = self._held[kind] = (counter, self._seconds.labels(verb))
-        held[0].inc()
-        held[1].observe(seconds)
+        self.called = self._calls.called
 
     def text(self) -> bytes:
         """The exposition format."""
         return generate_latest(self._registry)
+
+
+class _Calls:
+    """Plain counts of the event loop's own, put into words when scraped: a call costs one each."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, int, str]] = Counter()
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: dict[str, float] = {}
+
+    def called(self, verb: str, status: int, cache: str, seconds: float) -> None:
+        """Count one call."""
+        self._counts[verb, status, cache] += 1
+        buckets = self._buckets.get(verb)
+        if buckets is None:
+            buckets = self._buckets[verb] = [0] * (len(_BUCKETS) + 1)
+            self._seconds[verb] = 0.0
+        buckets[bisect_left(_BUCKETS, seconds)] += 1
+        self._seconds[verb] += seconds
+
+    def collect(self) -> Iterator[Any]:
+        said = "Calls answered, by verb, status and where the program came from"
+        calls = CounterMetricFamily("gradserve_calls", said, labels=("verb", "status", "cache"))
+        for (verb, status, cache), count in self._counts.items():
+            calls.add_metric([verb, str(status), cache], float(count))
+        yield calls
+        said = "Seconds from the first byte of a call to the last of its answer"
+        seconds = HistogramMetricFamily("gradserve_call_seconds", said, labels=("verb",))
+        bounds = [*map(repr, map(float, _BUCKETS)), "+Inf"]
+        for verb, buckets in self._buckets.items():
+            below = zip(bounds, map(float, accumulate(buckets)), strict=True)
+            seconds.add_metric([verb], list(below), self._seconds[verb])
+        yield seconds
 
 
 class _Parts:

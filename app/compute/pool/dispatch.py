@@ -105,6 +105,10 @@ class Dispatch:
         Background work keeps off the first device where there are several, and other work off
         those that it is on while one is free of it.
         """
+        posts = self.crew.posts
+        if len(posts) == 1 and device is None:
+            link = posts[0].link
+            return posts[0] if link is not None and link.ready else None
         best = holder = None
         least = held = 1 << 30
         for post in self._open_to(device, background):

@@ -49,7 +49,7 @@ class Runner:
         if device is not None:
             dispatch.require_device(device)
         begun = time.monotonic()
-        deaths = Deaths(dispatch, key)
+        deaths: Deaths | None = None
         misses = 0
         if image.origin == "store" and key not in self._verified:
             await self.verify(image)
@@ -62,6 +62,7 @@ class Runner:
             try:
                 return await self._attempt(post, image, leaves, deadline_s, begun)
             except WorkerDied as death:
+                deaths = deaths or Deaths(dispatch, key)
                 deaths.count(death)
             except Missing:
                 misses += 1
@@ -92,7 +93,7 @@ class Runner:
                 ahead.append(await self._send_program(link, image))
             layout: list[str | None] | None = None
             sent: Sequence[Any] = leaves
-            if any(type(leaf) is Resident for leaf in leaves):
+            if Resident in map(type, leaves):
                 layout, sent = await self._send_residents(link, leaves, ahead)
             offsets = await link.stage(sent)
             staged = time.monotonic()
