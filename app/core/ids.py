@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import secrets
 from collections.abc import Iterable
 
 DIGITS = 32
@@ -29,4 +29,4 @@ def request_id(given: str | None) -> str:
     """The client's own request id where it is short and printable, else a new one."""
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given
-    return secrets.token_hex(12)
+    return os.urandom(12).hex()

@@ -93,7 +93,8 @@ class ComputeEndpoint:
                     begun = await self._begin(asked, preference, client, headers, media_out)
                     status, payload, head = begun
                 else:
-                    answer = await self._answer(asked)
+                    calls = self._services.calls
+                    answer = await calls.answer(asked.spec, asked.leaves, asked.run)
                     payload = await self._encode(answer, asked, media_out)
                     cache = answer.fields.get("cache", "")
                     head = [
@@ -119,33 +120,31 @@ class ComputeEndpoint:
             spec = await services.programs.spec(name)
             decoded = await self._decode(body, media, spec.dtype)
             fields: RunFields = validate(RunFields, decoded.fields)
-            return _Asked(*await services.calls.fitted(name, _inputs(decoded)), fields)
+            spec, leaves = await services.calls.fitted(name, _inputs(decoded))
+            return _Asked(spec, leaves, fields, _run_options(fields))
         decoded = await self._decode(body, media, abstract=verb == "abstract_eval")
-        known = await self._understood(verb, decoded.fields)
+        inputs = _inputs(decoded)
+        written = dump([verb, decoded.fields, inputs.groups], "msgpack")
+        known = self._known.get(written)
+        if known is None:
+            known = await self._understood(verb, decoded.fields)
+            self._known.put(written, known, len(written) + 1024)
         spec, leaves = await services.calls.spec(
             verb,
             known.source,
-            _inputs(decoded),
+            inputs,
             known.options,
             dtype=known.fields.dtype,
             platform=services.settings.platform,
+            written=written,
         )
-        return _Asked(spec, leaves, known.fields)
+        return _Asked(spec, leaves, known.fields, known.run)
 
     async def _understood(self, verb: str, document: dict[str, Any]) -> _Understood:
-        """The fields beside the inputs, checked once for all calls that repeat them."""
-        written = verb.encode() + dump(document, "msgpack")
-        known = self._known.get(written)
-        if known is None:
-            fields: CallFields = validate(VERB_FIELDS[verb], document)
-            source = await self._services.functions.resolve(fields.function)
-            known = _Understood(fields, source, options_of(fields))
-            self._known.put(written, known, len(written) + 1024)
-        return known
-
-    async def _answer(self, asked: _Asked) -> Answer:
-        options = _run_options(asked.fields)
-        return await self._services.calls.answer(asked.spec, asked.leaves, options)
+        """The fields beside the inputs; the caller keeps them for all calls that repeat them."""
+        fields: CallFields = validate(VERB_FIELDS[verb], document)
+        source = await self._services.functions.resolve(fields.function)
+        return _Understood(fields, source, options_of(fields), _run_options(fields))
 
     async def _begin(
         self,
@@ -157,7 +156,7 @@ class ComputeEndpoint:
     ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
         """Begin a run: 202 and where it is, or its answer where it ends within ``wait``."""
         runs, fields = self._services.runs, asked.fields
-        request = Request(asked.spec, asked.leaves, _run_options(fields), fields.output.encoding)
+        request = Request(asked.spec, asked.leaves, asked.run, fields.output.encoding)
         run = await runs.submit(asked.spec.verb, request, client, idempotency_key(headers))
         head = [
             (b"content-type", MEDIA_TYPES[media]),
@@ -211,6 +210,7 @@ class _Understood:
     fields: CallFields
     source: Source
     options: Mapping[str, Any]
+    run: RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +220,7 @@ class _Asked:
     spec: ProgramSpec
     leaves: list[Any]
     fields: RunFields
+    run: RunOptions
 
 
 def _inputs(decoded: DecodedBody) -> Inputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Coroutine, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,10 +87,15 @@ class CallService:
         *,
         dtype: str,
         platform: str,
+        written: bytes | None = None,
     ) -> tuple[ProgramSpec, list[Any]]:
-        """The spec of a call, and its leaves with references resolved."""
+        """The spec of a call, and its leaves with references resolved.
+
+        ``written`` is what the caller has packed already: bytes that differ wherever the groups
+        of inputs or the options do.
+        """
         leaves = await self._arrays.resolve(inputs.leaves, inputs.groups)
-        arranged = dump([inputs.groups, options], "msgpack")
+        arranged = written or dump([inputs.groups, options], "msgpack")
         kinds = tuple([_kind(leaf) for leaf in leaves])
         same = (source.text, source.entry, verb, arranged, kinds, dtype, platform)
         spec = self._specs.get(same)
@@ -147,10 +152,10 @@ class CallService:
                 "The program was compiled anew and still does not load here", retry_after=5
             ) from None
 
-    async def _execute(
+    def _execute(
         self, image: ProgramImage, leaves: list[Any], options: RunOptions
-    ) -> RunResult:
-        return await self._pool.run(
+    ) -> Coroutine[Any, Any, RunResult]:
+        return self._pool.run(
             image,
             matrix.flatten(leaves),
             deadline_s=options.limit(self._run_s),

@@ -36,7 +36,9 @@ def _entries(leaf: Any) -> np.ndarray:
 
 def _finite(leaf: Any) -> bool:
     entries = _entries(leaf)
-    return entries.dtype.kind in "biu" or np.count_nonzero(np.isfinite(entries)) == entries.size
+    return entries.dtype.kind in "biu" or bool(
+        np.logical_and.reduce(np.isfinite(entries), axis=None)
+    )
 
 
 def _count(entries: np.ndarray) -> dict[str, int]:

@@ -58,16 +58,16 @@ class ProgramService:
         self._cache = cache
         self._store = store
         self._text_s = text_s
-        self._images: Memory[str, ProgramImage] = Memory(memory_bytes)
+        self._images: Memory[str, FoundProgram] = Memory(memory_bytes)
         self._specs: OrderedDict[str, ProgramSpec] = OrderedDict()
         self._log = logging.get("programs")
 
     async def find(self, spec: ProgramSpec, key: str | None = None) -> FoundProgram:
         """The program of a spec, from the nearest place that has it."""
         key = key or spec.key()
-        image = self._images.get(key)
-        if image is not None:
-            return FoundProgram(image, "memory")
+        held = self._images.get(key)
+        if held is not None:
+            return held
         missed = self._what_differs(spec)
         timings: dict[str, float] = {}
         started = time.perf_counter()
@@ -133,7 +133,8 @@ class ProgramService:
         return await self._pool.ask("ir", payload, deadline_s=self._text_s)
 
     async def _remember(self, image: ProgramImage) -> None:
-        self._images.put(image.key, image, len(image.blob or b"") + 4096)
+        held = FoundProgram(image, "memory")
+        self._images.put(image.key, held, len(image.blob or b"") + 4096)
         await self.keep(image.spec, image.key)
 
     async def keep(self, spec: ProgramSpec, key: str | None = None) -> None:

@@ -5,7 +5,7 @@ Failures are ``ProblemError``s; ``ImageRejected`` alone is for the caller, who c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,7 +50,7 @@ class Pool(Protocol):
         """Refuse new work, let what runs finish for ``grace`` seconds, then end every process."""
         ...
 
-    async def run(
+    def run(
         self,
         image: ProgramImage,
         leaves: Sequence[np.ndarray | Resident],
@@ -58,7 +58,7 @@ class Pool(Protocol):
         deadline_s: float,
         device: str | None = None,
         background: bool = False,
-    ) -> RunResult:
+    ) -> Coroutine[Any, Any, RunResult]:
         """Run a program; ``device`` pins it to one by id, ``background`` work leaves one free."""
         ...
 
