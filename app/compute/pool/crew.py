@@ -23,6 +23,8 @@ from app.core import logging
 from app.core.errors import Unavailable
 
 TICK = 0.05
+SPARE_REST_S = 0.3
+"""How long after a spare was taken the next is forked."""
 EVENTS = (
     "started",
     "died",
@@ -158,7 +160,8 @@ class Crew:
             post.link, self.spare = self.spare, None
             self.counters["adopted"] += 1
             self._adopt(post, post.link)
-            self._renew_spare()
+            # What the dead worker left is done again first: a fork would share its processor.
+            asyncio.get_running_loop().call_later(SPARE_REST_S, self._renew_spare)
             self._wake()
         else:
             self._spawn(self._hire(post))
