@@ -44,6 +44,9 @@ def test_a_solver_as_a_run(
         told = [event.data for event in here.events(run["run"]) if event.kind == "progress"]
         assert told[0] == {"phase": "compiling"}
         assert "iteration" in told[-1]
+        point = np.asarray(told[-1]["x"], dtype=float)
+        assert point.shape == (*np.shape(solution)[:-1], np.atleast_1d(solution).shape[-1])
+        assert point == pytest.approx(np.atleast_1d(solution), abs=1e-6)
 
 
 def test_an_integration_tells_how_much_is_done(server: ServerProcess) -> None:

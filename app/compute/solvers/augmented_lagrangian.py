@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from app.compute.solvers.box import Box
 from app.compute.solvers.newton import Point, choose
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 
 PENALTY = 10.0
 LARGEST_PENALTY = 1e10
@@ -140,13 +140,14 @@ class AugmentedLagrangian:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Constrained) -> dict[str, Any]:
-        """Iteration, objective, gradient of the Lagrangian, violation of the constraints."""
+        """Iteration, objective, gradient of the Lagrangian, violation of constraints, point."""
         point: Point = state.inner.point
         return {
             "iteration": state.iteration,
             "value": self.value(point.x, ()),
             "gradient_norm": self.box.stationarity(point.x, point.gradient),
             "violation": state.violation,
+            **shown(point.x),
         }
 
     def finish(self, state: Constrained) -> dict[str, Any]:

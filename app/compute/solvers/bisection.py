@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.root import answer
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 
 SHRUNK = 1e-3
 """A root's value is below this part of the smaller end value when the bracket is closed."""
@@ -82,9 +82,14 @@ class Bisection:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Bracket) -> dict[str, Any]:
-        """Iteration, value, and the width of the bracket."""
+        """Iteration, value, the width of the bracket, and the best point."""
         width = state.high[0] - state.low[0]
-        return {"iteration": state.iteration, "residual": jnp.abs(state.value), "width": width}
+        return {
+            "iteration": state.iteration,
+            "residual": jnp.abs(state.value),
+            "width": width,
+            **shown(state.x),
+        }
 
     def finish(self, state: Bracket) -> dict[str, Any]:
         """The point of least value."""

@@ -13,7 +13,7 @@ from app.compute.call import Call
 from app.compute.solvers import options as read
 from app.compute.solvers.least_squares import METHODS, Fit, LeastSquares
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,12 @@ class Fitter:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Fit) -> dict[str, Any]:
-        """Iteration, residual sum of squares, largest cosine of residuals and columns."""
+        """Iteration, sum of squares, largest cosine of residuals and columns, and the point."""
         return {
             "iteration": state.iteration,
             "value": state.residuals @ state.residuals,
             "gradient_norm": state.slope,
+            **shown(state.x),
         }
 
     def finish(self, state: Fit) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from app.compute.solvers.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.root import answer
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 
 MEMORY = 5
 METHODS = ("anderson", "plain")
@@ -98,8 +98,9 @@ class FixedPoint:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Iterate) -> dict[str, Any]:
-        """Iteration and the largest residual."""
-        return {"iteration": state.iteration, "residual": jnp.max(jnp.abs(state.residual))}
+        """Iteration, the largest residual, and the point."""
+        residual = jnp.max(jnp.abs(state.residual))
+        return {"iteration": state.iteration, "residual": residual, **shown(state.x)}
 
     def finish(self, state: Iterate) -> dict[str, Any]:
         """The point that maps to itself."""

@@ -20,7 +20,7 @@ from app.compute.solvers.machine import Machine
 from app.compute.solvers.newton import Newton, Point
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.quasi_newton import Bfgs, ConjugateGradients, Descent, Lbfgs
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 from app.core.errors import InvalidArgument
 
 METHODS = ("auto", "newton", "bfgs", "l_bfgs", "nonlinear_cg")
@@ -58,12 +58,13 @@ class Minimizer:
         return state.point.outcome != Outcome.RUNNING
 
     def progress(self, state: Any) -> dict[str, Any]:
-        """Iteration, value and the largest entry of the (projected) gradient."""
+        """Iteration, value, the largest entry of the (projected) gradient, and the point."""
         point: Point = state.point
         return {
             "iteration": point.iteration,
             "value": point.value,
             "gradient_norm": self.box.stationarity(point.x, point.gradient),
+            **shown(point.x),
         }
 
     def finish(self, state: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from app.compute.solvers.least_squares import Fit, LeastSquares
 from app.compute.solvers.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.unknowns import Unknowns
+from app.compute.solvers.unknowns import Unknowns, shown
 
 HALVINGS = 12
 
@@ -79,8 +79,9 @@ class GlobalNewton:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Fit) -> dict[str, Any]:
-        """Iteration and the largest value in size."""
-        return {"iteration": state.iteration, "residual": jnp.max(jnp.abs(state.residuals))}
+        """Iteration, the largest value in size, and the point."""
+        residual = jnp.max(jnp.abs(state.residuals))
+        return {"iteration": state.iteration, "residual": residual, **shown(state.x)}
 
     def finish(self, state: Fit) -> dict[str, Any]:
         """The root, if it is one."""
@@ -158,8 +159,9 @@ class Secant:
         return state.outcome != Outcome.RUNNING
 
     def progress(self, state: Zero) -> dict[str, Any]:
-        """Iteration and the largest value in size."""
-        return {"iteration": state.iteration, "residual": jnp.max(jnp.abs(state.value))}
+        """Iteration, the largest value in size, and the point."""
+        residual = jnp.max(jnp.abs(state.value))
+        return {"iteration": state.iteration, "residual": residual, **shown(state.x)}
 
     def finish(self, state: Zero) -> dict[str, Any]:
         """The root, if it is one."""

@@ -13,6 +13,9 @@ from jax.flatten_util import ravel_pytree
 from app.compute.call import Call
 from app.core.errors import InvalidArgument
 
+SHOWN_UNKNOWNS = 16
+"""So many unknowns at most are told while a solver runs."""
+
 
 @dataclass(frozen=True)
 class Unknowns:
@@ -39,6 +42,11 @@ class Unknowns:
             return call.at(*restore(x))
 
         return cls(start, pack, function, lambda x: tuple(restore(x)))
+
+
+def shown(x: Any) -> dict[str, Any]:
+    """The iterate (n,) as progress tells it: ``x``, left out where it is too long to plot."""
+    return {"x": x} if x.size <= SHOWN_UNKNOWNS else {}
 
 
 def require_real(call: Call) -> None:

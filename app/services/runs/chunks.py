@@ -201,13 +201,13 @@ def told_by(found: FoundProgram, result: RunResult) -> Told:
 
 
 def _plain(leaf: np.ndarray) -> Any:
-    """A number, or a short list of them; what JSON has no number for is said in words."""
+    """A number, or short lists of them; what JSON has no number for is said in words."""
     if leaf.ndim == 0:
         number = leaf.item()
         if isinstance(number, float) and not np.isfinite(number):
             return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
         return number
-    return [_plain(entry) for entry in leaf.ravel()] if leaf.size <= SHOWN_ENTRIES else None
+    return [_plain(row) for row in leaf] if leaf.size <= SHOWN_ENTRIES else None
 
 
 def _resident(run_id: str, leaves: list[Any]) -> list[Any]:

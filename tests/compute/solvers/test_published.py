@@ -35,11 +35,11 @@ def test_hock_schittkowski(problem: problems_hs.Problem) -> None:
 def test_chunks_end_where_the_whole_does() -> None:
     source, args = problems_mgh.PROBLEMS[0].objective, [problems_mgh.PROBLEMS[0].start]
     whole = solve("minimize", source, args, method="newton")
-    _, (*state, done, _, _, _) = _ordered(program("minimize", source, args, method="newton",
+    _, (*state, done, _, _, _, _) = _ordered(program("minimize", source, args, method="newton",
                                                   phase="init"))  # fmt: skip
     while not done:
         groups = {"state": state, "steps": np.asarray(5, np.int32)}
-        _, (*state, done, _, _, _) = _ordered(
+        _, (*state, done, _, _, _, _) = _ordered(
             program("minimize", source, args, method="newton", phase="advance", groups=groups)
         )
     ended = solve(
@@ -50,9 +50,9 @@ def test_chunks_end_where_the_whole_does() -> None:
 
 
 def _ordered(answer: tuple[dict, list]) -> tuple[dict, list]:
-    """State leaves in order, then done, iteration, value and gradient norm."""
+    """State leaves in order, then done, iteration, value, gradient norm and point."""
     meta, leaves = answer
     out, progress = meta["out"], meta["out"]["progress"]
     places = [*out["state"], progress["done"]]
-    places += [progress[name] for name in ("iteration", "value", "gradient_norm")]
+    places += [progress[name] for name in ("iteration", "value", "gradient_norm", "x")]
     return meta, [leaves[place] for place in places]
