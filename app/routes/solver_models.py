@@ -22,20 +22,26 @@ class SolverFields(CallFields):
     max_steps: Count | None = None
 
 
-class MinimizeFields(SolverFields):
+class TracedFields(SolverFields):
+    """Solvers that can return the way they came, with 16 unknowns at most."""
+
+    trace: bool | None = None
+
+
+class MinimizeFields(TracedFields):
     """minimize: bounds on the unknowns, constraints by the names of functions of the source."""
 
     bounds: Bounds | None = None
     constraints: dict[Literal["equality", "inequality"], str | list[str]] | None = None
 
 
-class LeastSquaresFields(SolverFields):
+class LeastSquaresFields(TracedFields):
     """least_squares: bounds on the unknowns."""
 
     bounds: Bounds | None = None
 
 
-class RootFields(SolverFields):
+class RootFields(TracedFields):
     """root: a bracket of one unknown asks for bisection."""
 
     bounds: Bounds | None = None
@@ -96,7 +102,7 @@ SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "minimize": MinimizeFields,
     "root": RootFields,
     "least_squares": LeastSquaresFields,
-    "fixed_point": SolverFields,
+    "fixed_point": TracedFields,
     "ode": OdeFields,
     "fit": FitFields,
     "linear_solve": LinearSolveFields,

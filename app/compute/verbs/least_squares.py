@@ -8,14 +8,15 @@ from app.compute.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers.fitting import build
 from app.compute.solvers.outcomes import META
+from app.compute.solvers.traced import traced
 from app.compute.verbs.verb import Verb
 
 
 def least_squares(call: Call) -> Any:
     """Solution, rss, covariance, standard errors, iterations, outcome."""
-    return machine.run(build(call), call.options, call.directions)
+    return machine.run(traced(build(call), call.options), call.options, call.directions)
 
 
-OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds"}
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "trace"}
 
 VERBS = (Verb("least_squares", least_squares, options=OPTIONS, groups=machine.GROUPS, meta=META),)

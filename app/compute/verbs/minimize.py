@@ -8,14 +8,15 @@ from app.compute.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers.minimizing import build
 from app.compute.solvers.outcomes import META
+from app.compute.solvers.traced import traced
 from app.compute.verbs.verb import Verb
 
 
 def minimize(call: Call) -> Any:
     """Solution, value, gradient norm, iterations, evaluations, outcome."""
-    return machine.run(build(call), call.options, call.directions)
+    return machine.run(traced(build(call), call.options), call.options, call.directions)
 
 
-OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints"}
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints", "trace"}
 
 VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META),)
