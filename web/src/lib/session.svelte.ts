@@ -142,11 +142,28 @@ export class Session {
     this.edited(0);
   }
 
-  /** The source or an input's shape changed: check it after a pause. */
+  /**
+   * The source or an input's shape changed: check it after a pause. What was being checked is
+   * given up at once, for its answer would be put beside a source that is no longer there.
+   */
   edited(pause = EDIT_PAUSE_MS): void {
+    this.#edit?.abort();
     clearTimeout(this.#editTimer);
-    this.#editTimer = window.setTimeout(() => void this.#check(), pause);
+    this.#checked = null;
+    this.#editTimer = window.setTimeout(() => void this.#settle(), pause);
   }
+
+  /** Wait until what the page shows now has been checked, without the pause. */
+  async #settle(): Promise<void> {
+    let check: Promise<void> | null;
+    do {
+      clearTimeout(this.#editTimer);
+      check = this.#checked ??= this.#check();
+      await check;
+    } while (this.#checked !== check);
+  }
+
+  #checked: Promise<void> | null = null;
 
   setSource(source: string): void {
     if (source === this.settings.source) return;
@@ -178,10 +195,9 @@ export class Session {
   #live: 'idle' | 'running' | 'again' = 'idle';
 
   async #check(): Promise<void> {
-    this.#edit?.abort();
     const abort = new AbortController();
     this.#edit = abort;
-    const source = this.settings.source;
+    const { source } = this.settings;
     if (!source.trim()) {
       this.editProblem = null;
       this.shapes = [];
@@ -193,6 +209,7 @@ export class Session {
         const { body } = await api.describe(source, abort.signal);
         if (abort.signal.aborted) return;
         this.info = body;
+        this.output = null;
         this.#described = wanted;
         const parameters = ownParameters(this.settings.verb, body.parameters);
         this.inputs = reconcile(this.inputs, parameters, source);
@@ -221,17 +238,25 @@ export class Session {
     if (known.length !== this.settings.wrt.length) this.settings.wrt = known;
   }
 
-  /** Send the request as shown. */
+  /** Send the request as shown, once its inputs are known to be those of its source. */
   async execute({ live = false } = {}): Promise<void> {
-    const body = this.body;
-    if (body === null) return;
     this.#call?.abort();
     const abort = new AbortController();
     this.#call = abort;
-    const { verb, source } = this.settings;
     if (!live) this.running = true;
     this.course = null;
     try {
+      const { verb, source } = this.settings;
+      const asked = JSON.stringify({ ...this.settings, wrt: [] });
+      if (!live) await this.#settle();
+      const { body } = this;
+      // What was edited while it waited was not asked for.
+      if (asked !== JSON.stringify({ ...this.settings, wrt: [] })) return;
+      if (body === null || abort.signal.aborted) return;
+      if (this.editProblem) {
+        this.runProblem = this.editProblem;
+        return;
+      }
       if (this.isLong(verb)) {
         await this.#follow(verb, body, source, abort.signal);
         return;
