@@ -97,7 +97,6 @@ def test_a_large_system_by_reference(client: httpx.Client) -> None:
         ([wire(np.eye(2)), [1.0, 2.0, 3.0]], {}, "/args/1"),
         ([wire(np.eye(2)), [1.0, 2.0]], {"method": "lu"}, "/method"),
         ([wire(np.eye(2))], {}, "/args"),
-        ([[[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]], {"method": "cg"}, "/method"),
     ],
 )
 def test_refusals(client: httpx.Client, args: Any, fields: Any, pointer: str) -> None:

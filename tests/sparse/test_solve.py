@@ -12,7 +12,7 @@ from app.core.errors import InvalidArgument
 from app.sparse.ingest import ingest
 from app.sparse.matrix import SparseMatrix, from_canonical
 from app.sparse.solve.factors import FactorCache
-from app.sparse.solve.linear import linear_solve
+from app.sparse.solve.linear import Options, linear_solve
 from tests.sparse.matrices import dense_of, value_of
 
 
@@ -32,7 +32,7 @@ def test_solves(method, preconditioner):
     full = POISSON if method == "cg" else GENERAL
     b = np.random.default_rng(0).standard_normal((9, 2))
     for rhs in (b[:, 0], b):
-        got = linear_solve(matrix(full), rhs, method=method, preconditioner=preconditioner)
+        got = linear_solve(matrix(full), rhs, Options(method, preconditioner))
         np.testing.assert_allclose(got.x, np.linalg.solve(full, rhs), rtol=1e-6)
         assert got.outcome == 0
         assert np.all(got.residual < 1e-8)
@@ -46,7 +46,7 @@ def test_implicit_derivatives(method):
 
     def ours(values, b):
         M = SparseMatrix(values, A.indices, A.indptr, A.shape)
-        return jnp.sum(linear_solve(M, b, method=method, tol=1e-13).x ** 2)
+        return jnp.sum(linear_solve(M, b, Options(method, tol=1e-13)).x ** 2)
 
     def dense(values, b):
         full = jnp.zeros(A.shape).at[rows, cols].add(values, mode="drop")
@@ -75,7 +75,7 @@ def test_singular_is_an_outcome():
         ([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0]),
     ):
         assert linear_solve(matrix(full), np.array(b)).outcome == 2
-    slow = linear_solve(matrix(POISSON), np.arange(9.0), method="cg", maxiter=2)
+    slow = linear_solve(matrix(POISSON), np.arange(9.0), Options("cg", maxiter=2))
     assert slow.outcome == 1
 
 

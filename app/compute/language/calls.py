@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from app.compute.language import arguments, closures, guard, host, records, transforms
+from app.compute.language import arguments, closures, guard, host, records, solve, transforms
 from app.compute.language.describe import describe
 from app.compute.language.records import Record, RecordClass
 from app.compute.language.values import (
@@ -56,7 +56,7 @@ def _builtin(run: Evaluator, function: Builtin, args: list[Any], kwargs: dict[st
     args, kwargs = arguments.prepared(run, function, args, kwargs)
     if name in transforms.MAKERS:
         return transforms.make(run, function, args, kwargs)
-    with run.meter.differentiating(transforms.ORDERS.get(name, 0)):
+    with run.meter.differentiating(transforms.ORDERS.get(name) or solve.orders().get(name, 0)):
         if name in transforms.UNPACKED:
             return transforms.unpacked(run, function, args, kwargs)
         functions = name in GIVEN_HOST_FUNCTIONS

@@ -74,7 +74,9 @@ def call_raw(
     named = {key: _left(run, value, functions) for key, value in kwargs.items()}
     try:
         return function(*given, **named)
-    except ProblemError:
+    except ProblemError as error:
+        # what it points at is the source, not a field of the request
+        error.pointer = None
         raise
     except (RecursionError, MemoryError):
         raise LimitExceeded(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jax
@@ -51,8 +52,9 @@ class Record:
         return dict(zip(self.type.fields, self.values, strict=True))
 
 
+@cache
 def tuple_class(name: str, fields: tuple[str, ...]) -> RecordClass:
-    """A record type with the shape of a host's named tuple."""
+    """The one record type with the shape of a host's named tuple: trees of it are alike."""
     return RecordClass(name, fields, {}, {}, frozenset(), is_tuple=True)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from jax import numpy as jnp
 
 from app.compute.language import catalogue as describing
-from app.compute.language import matrix_transforms, natives
+from app.compute.language import matrix_transforms, natives, solve
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
 from app.compute.rules import OVERRIDES
 
@@ -36,9 +36,10 @@ SHORT_NAMES = {
     "random": "jax.random",
     "optax": "optax",
     "functools": "functools",
+    "solve": "solve",
 }
 """Modules that are there without import."""
-FORMULA_MODULES = ("jnp", "np", "jax", "lax", "math")
+FORMULA_MODULES = ("jnp", "np", "jax", "lax", "math", "solve")
 HIDDEN_STATE = "it draws from hidden state; use jax.random.normal(key, shape) with an explicit key"
 EXTRA_DENIED = {
     "jnp": {
@@ -111,6 +112,9 @@ def _build(names: Mapping[str, Any]) -> Registry:
         tables[parent][name] = Indexer(full, getattr(_host_module(names, parent), name))
     tables["math"] = _math(names["math"])
     tables["functools"] = {**natives.FUNCTOOLS}
+    tables["solve"] = {
+        name: Builtin(f"solve.{name}", function) for name, function in solve.functions().items()
+    }
     tables["dataclasses"] = {**natives.DATACLASSES}
     tables["jnp"]["ndarray"] = tables["jax"]["Array"] = ArrayType()
     denied = {full: {**names["denied"].get(full, {})} for full in tables}

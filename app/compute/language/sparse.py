@@ -17,7 +17,7 @@ CARRIERS = frozenset(
     "lax.optimization_barrier lax.custom_root lax.custom_linear_solve function".split()
 )
 """Functions that carry a sparse matrix through as the pytree that it is."""
-CARRYING_MODULES = ("jax.tree.", "jax.tree_util.", "jax.flatten_util.")
+CARRYING_MODULES = ("jax.tree.", "jax.tree_util.", "jax.flatten_util.", "solve.")
 
 
 @dataclass(frozen=True, slots=True)

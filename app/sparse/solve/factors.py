@@ -1,7 +1,8 @@
 """SuperLU factorisations on the host, kept by the content of the matrix they factor.
 
-Rows are scaled by powers of two first, so that badly scaled systems keep their digits. A
-repeated right-hand side, and the transposed solves of derivatives, cost two triangular solves.
+Rows and columns are scaled by powers of two first, so that badly scaled systems keep their digits
+and only singular ones have tiny pivots. A repeated right-hand side, and the transposed solves of
+derivatives, cost two triangular solves.
 """
 
 from __future__ import annotations
@@ -18,28 +19,33 @@ import scipy.sparse
 from scipy.sparse.linalg import MatrixRankWarning, splu
 
 MAX_BYTES = 2**29
-SINGULAR = 10 * np.finfo(np.float64).eps
-"""A pivot this much smaller than the largest, rows scaled, is what round-off leaves of a zero."""
+EPS = float(np.finfo(np.float64).eps)
+SINGULAR = 10
+"""Round-offs that are left of a pivot that is 0, in a matrix scaled to entries of at most 1."""
 
 
 @dataclass(frozen=True)
 class Factors:
-    """The LU factors of a scaled square matrix, or why there are none."""
+    """The LU factors of a square matrix, its rows and columns scaled, or None where it has none."""
 
     lu: Any
-    scale: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
     size: int
 
-    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
+    def solve(self, b: np.ndarray, turned: bool) -> np.ndarray:
         """``A x = b``, or ``A.T x = b``; NaN everywhere when A is singular."""
         if self.lu is None:
             return np.full_like(b, np.nan)
-        scale = self.scale if b.ndim == 1 else self.scale[:, None]
+        before, after = (self.columns, self.rows) if turned else (self.rows, self.columns)
+        if b.ndim == 2:
+            before, after = before[:, None], after[:, None]
         with np.errstate(all="ignore"):
             # the factors are those of the transpose: CSR read as CSC
-            if transposed:
-                return (self.lu.solve(np.asfortranarray(b)) * scale).astype(b.dtype)
-            return self.lu.solve(np.asfortranarray(b * scale), trans="T").astype(b.dtype)
+            trans = "N" if turned else "T"
+            return (self.lu.solve(np.asfortranarray(b * before), trans=trans) * after).astype(
+                b.dtype
+            )
 
 
 class FactorCache:
@@ -78,23 +84,29 @@ class FactorCache:
 def factor(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Factors:
     """Factor a square CSR matrix of float64 or complex128."""
     n = len(indptr) - 1
-    rows = np.repeat(np.arange(n), np.diff(indptr))
-    largest = np.zeros(n)
-    np.maximum.at(largest, rows, np.abs(values))
-    usable = np.isfinite(largest) & (largest > 0)
-    if not usable.all():
-        return Factors(None, np.ones(n), 0)
-    scale = np.ldexp(1.0, -np.frexp(largest)[1])
-    scaled = values * scale[rows]
-    matrix = scipy.sparse.csc_matrix((scaled, indices, indptr), shape=(n, n))
+    place = np.repeat(np.arange(n), np.diff(indptr))
+    rows = _scales(values, place, n)
+    scaled = values * rows[place]
+    columns = _scales(scaled, indices, n)
+    scaled = scaled * columns[indices]
+    none = Factors(None, rows, columns, 0)
+    if not (np.isfinite(scaled).all() and (rows > 0).all() and (columns > 0).all()):
+        return none
     try:
-        lu = splu(matrix)
+        lu = splu(scipy.sparse.csc_matrix((scaled, indices, indptr), shape=(n, n)))
     except (RuntimeError, MatrixRankWarning, MemoryError):
-        return Factors(None, scale, 0)
-    pivots = np.abs(lu.U.diagonal())
-    if n and pivots.min() <= SINGULAR * pivots.max():
-        return Factors(None, scale, 0)
-    return Factors(lu, scale, int(lu.nnz) * (values.itemsize + 4))
+        return none
+    if n and np.abs(lu.U.diagonal()).min() <= SINGULAR * EPS:
+        return none
+    return Factors(lu, rows, columns, int(lu.nnz) * (values.itemsize + 4))
+
+
+def _scales(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    """Powers of two that bring the largest of each row or column to about 1; 0 without one."""
+    largest = np.zeros(n)
+    np.maximum.at(largest, places, np.abs(values))
+    with np.errstate(over="ignore"):
+        return np.where(largest > 0, np.ldexp(1.0, -np.frexp(largest)[1]), 0.0)
 
 
 @cache

@@ -1,33 +1,36 @@
-"""``A x = b`` for a sparse A: one call, its solution, its true residual and how it ended.
+"""``A x = b`` for a sparse or dense A: its solution, its true residual and how it ended.
 
-Derivatives with respect to the nonzeros and to b are implicit: they solve with A and its
-transpose again, to any order. A singular matrix is an outcome, never a silent NaN.
+Derivatives with respect to A and to b are implicit: they solve with A and its transpose again, to
+any order. A singular matrix, and a derivative whose own solve failed, is never a silent number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.scipy.sparse import linalg
 
 from app.core.errors import InvalidArgument
 from app.sparse.matrix import SparseMatrix
-from app.sparse.solve.factors import process_factors
-from app.sparse.sparsify.products import diagonal
+from app.sparse.solve import direct, krylov
+from app.sparse.solve.solver import Matrix, Solver, residual_of, transposed
+from app.sparse.solve.soundness import sound_columns, spoiled_where_not
 
-METHODS = ("direct", "cg", "gmres", "bicgstab")
-PRECONDITIONERS = ("none", "jacobi")
+METHODS = ("direct", *krylov.METHODS)
+PRECONDITIONERS = krylov.PRECONDITIONERS
 OUTCOMES = (
     "solved",
     "not converged: the residual is above the tolerance",
     "singular, or too near it: no finite solution was found",
 )
+TOLERANCE = {"float32": 1e-5, "complex64": 1e-5}
+"""Relative residual that iterations aim at; 1e-9 for the double types."""
+DIRECT_LIMIT = {"float32": 1e-3, "complex64": 1e-3}
+"""Relative residual up to which a direct solve counts; 1e-6 for the double types."""
+SLACK = 10
+"""An iteration's own measure of its residual may be this much below the true one."""
 
 
 @jax.tree_util.register_dataclass
@@ -41,106 +44,116 @@ class Solution:
     outcome: jax.Array
 
 
-def linear_solve(
-    A: SparseMatrix,
-    b: jax.Array,
-    *,
-    method: str = "direct",
-    preconditioner: str = "none",
-    tol: float = 1e-9,
-    maxiter: int | None = None,
-) -> Solution:
-    """Solve for one right-hand side ``(n,)`` or many ``(n, k)``.
+@dataclass(frozen=True)
+class Options:
+    """How to solve. ``tol``: the relative residual to reach, by default that of the type."""
 
-    ``direct`` factors on the host (SuperLU) and keeps the factors; a program that holds it
-    cannot be stored. ``cg`` needs a symmetric (Hermitian) positive definite A.
+    method: str = "direct"
+    preconditioner: str = "none"
+    tol: float | None = None
+    maxiter: int | None = None
+
+    def limit(self, dtype: Any) -> float:
+        """The relative residual up to which a solution of this type counts."""
+        if self.method == "direct":
+            return max(self.tol or 0.0, DIRECT_LIMIT.get(jnp.dtype(dtype).name, 1e-6))
+        return SLACK * self.tolerance(dtype)
+
+    def tolerance(self, dtype: Any) -> float:
+        """The relative residual that an iteration aims at."""
+        return self.tol if self.tol is not None else TOLERANCE.get(jnp.dtype(dtype).name, 1e-9)
+
+
+def linear_solve(A: Matrix, b: jax.Array, options: Options | None = None) -> Solution:
+    """Solve for one right-hand side ``(n,)`` or many ``(n, k)``; ``x`` is the best that was found.
+
+    ``direct`` factors; a program that holds the factors of a sparse matrix cannot be stored.
+    ``cg`` needs a symmetric (Hermitian) positive definite A.
     """
-    _check(A, b, method, preconditioner)
+    options = options or Options()
+    A, b = operands(A, b, options)
+    x = jax.lax.custom_linear_solve(A.__matmul__, b, *_solves(A, _solver(A, b, options), None))
+    return told(A, x, b, options.limit(b.dtype))
+
+
+def sound_solution(A: Matrix, b: jax.Array, options: Options) -> Solution:
+    """As ``linear_solve``, but NaN, with every derivative of it, where it was not solved."""
+    A, b = operands(A, b, options)
+    limit = options.limit(b.dtype)
+    solves = _solves(A, _solver(A, b, options), limit)
+    x = jax.lax.custom_linear_solve(A.__matmul__, b, *solves)
+    ended = told(A, x, b, limit)
+    return Solution(spoiled_where_not(ended.outcome == 0, x), ended.residual, ended.outcome)
+
+
+def told(A: Matrix, x: jax.Array, b: jax.Array, limit: float) -> Solution:
+    """``x`` with its true residual and the outcome that follows from it."""
+    A, b, fixed = jax.lax.stop_gradient((A, b, x))
+    residual = residual_of(A, fixed, b)
+    finite = jnp.isfinite(residual) & jnp.all(jnp.isfinite(fixed), axis=0)
+    outcome = jnp.where(finite, jnp.where(residual <= limit, 0, 1), 2)
+    return Solution(x, residual, outcome.max(initial=0).astype(jnp.int32))
+
+
+def operands(A: Matrix, b: jax.Array, options: Options) -> tuple[Matrix, jax.Array]:
+    """Both in one inexact type; raise where they do not fit each other or the options."""
+    _check(A, b, options)
+    b = jnp.asarray(b)
     b = b.astype(jnp.result_type(A.dtype, b, jnp.float32))
-    A = A.map(lambda values: values.astype(b.dtype))
-    if method == "direct":
-        x = direct(A, b)
-    else:
-        x = iterative(A, b, method, preconditioner, tol, maxiter)
-    fixed = jax.lax.stop_gradient((A, x, b))
-    miss = jnp.linalg.norm(fixed[2] - fixed[0] @ fixed[1], axis=0)
-    size = jnp.linalg.norm(fixed[2], axis=0)
-    residual = miss / jnp.where(size > 0, size, 1)
-    loose = max(tol, 1e-6) if method == "direct" else 10 * tol
-    outcome = jnp.where(residual <= loose, 0, 1)
-    finite = jnp.isfinite(residual) & jnp.all(jnp.isfinite(fixed[1]), axis=0)
-    outcome = jnp.where(finite, outcome, 2).max(initial=0)
-    return Solution(x, residual, outcome.astype(jnp.int32))
+    if isinstance(A, SparseMatrix):
+        return A.map(lambda values: values.astype(b.dtype)), b
+    return jnp.asarray(A).astype(b.dtype), b
 
 
-def direct(A: SparseMatrix, b: jax.Array) -> jax.Array:
-    """``x`` by sparse LU with implicit derivatives."""
-    wide = jnp.complex128 if jnp.issubdtype(b.dtype, jnp.complexfloating) else jnp.float64
-
-    def host(transposed: bool, values: Any, indices: Any, indptr: Any, rhs: Any) -> np.ndarray:
-        kept = process_factors().get(
-            np.asarray(values, wide), np.asarray(indices), np.asarray(indptr)
-        )
-        return kept.solve(np.asarray(rhs, wide), transposed).astype(rhs.dtype)
-
-    def solve(transposed: bool, rhs: jax.Array) -> jax.Array:
-        return jax.pure_callback(
-            partial(host, transposed != A.transposed),
-            jax.ShapeDtypeStruct(rhs.shape, rhs.dtype),
-            jax.lax.stop_gradient(A.values),
-            A.indices,
-            A.indptr,
-            rhs,
-            vmap_method="sequential",
-        )
-
-    return jax.lax.custom_linear_solve(
-        A.__matmul__,
-        b,
-        lambda _, rhs: solve(False, rhs),
-        lambda _, rhs: solve(True, rhs),
+def _solver(A: Matrix, b: jax.Array, options: Options) -> Solver:
+    if options.method == "direct":
+        return direct.solver(A)
+    return krylov.solver(
+        A, options.method, options.preconditioner, options.tolerance(b.dtype), options.maxiter
     )
 
 
-def iterative(
-    A: SparseMatrix,
-    b: jax.Array,
-    method: str,
-    preconditioner: str,
-    tol: float,
-    maxiter: int | None,
-) -> jax.Array:
-    """``x`` by a Krylov method, each right-hand side on its own."""
-    run: Callable[..., Any] = getattr(linalg, method)
-    M = _jacobi(A) if preconditioner == "jacobi" else None
-    one = partial(run, A.__matmul__, tol=tol, atol=0.0, maxiter=maxiter, M=M)
-    if b.ndim == 1:
-        return one(b)[0]
-    return jax.vmap(lambda rhs: one(rhs)[0], 1, 1)(b)
+def _solves(A: Matrix, solver: Solver, limit: float | None) -> tuple[Any, Any]:
+    """Solves with A and with its transpose; columns that miss ``limit`` become NaN."""
+
+    def side(turned: bool) -> Any:
+        operator = transposed(A) if turned else A
+
+        def solve(_: Any, b: jax.Array) -> jax.Array:
+            x = solver(turned, b)
+            if limit is None:
+                return x
+            return jnp.where(sound_columns(x, b - operator @ x, b, limit), x, jnp.nan)
+
+        return solve
+
+    return side(False), side(True)
 
 
-def _jacobi(A: SparseMatrix) -> Callable[[jax.Array], jax.Array]:
-    centre = jax.lax.stop_gradient(diagonal(A))
-    inverse = jnp.where(centre == 0, 1, 1 / jnp.where(centre == 0, 1, centre))
-    return lambda x: inverse * x
-
-
-def _check(A: SparseMatrix, b: Any, method: str, preconditioner: str) -> None:
+def _check(A: Matrix, b: Any, options: Options) -> None:
+    if jnp.ndim(A.values) != 1 if isinstance(A, SparseMatrix) else jnp.ndim(A) != 2:
+        raise InvalidArgument(
+            "A is one matrix", pointer="/args/0", hint="map over a batch of them with vmap"
+        )
     if A.shape[0] != A.shape[1]:
         raise InvalidArgument(
             f"the matrix is {A.shape[0]} x {A.shape[1]}, not square",
             pointer="/args/0",
             hint="least squares: solve A.T @ A @ x = A.T @ b, or use least_squares",
         )
-    if jnp.ndim(b) not in (1, 2) or jnp.shape(b)[0] != A.shape[0]:
+    if isinstance(b, SparseMatrix) or jnp.ndim(b) not in (1, 2) or jnp.shape(b)[0] != A.shape[0]:
+        shape = b.shape if isinstance(b, SparseMatrix) else jnp.shape(b)
         raise InvalidArgument(
-            f"the right-hand side {jnp.shape(b)} does not fit {A.shape}", pointer="/args/1"
+            f"the right-hand side {list(shape)} does not fit a matrix {list(A.shape)}",
+            pointer="/args/1",
         )
     for name, value, known in (
-        ("method", method, METHODS),
-        ("preconditioner", preconditioner, PRECONDITIONERS),
+        ("method", options.method, METHODS),
+        ("preconditioner", options.preconditioner, PRECONDITIONERS),
     ):
         if value not in known:
             raise InvalidArgument(
-                f"{name} {value!r} is unknown", pointer=f"/{name}", hint=f"one of {known}"
+                f"{name} {value!r} is unknown",
+                pointer=f"/{name}",
+                hint=f"one of {', '.join(known)}",
             )

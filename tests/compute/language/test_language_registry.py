@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import resources
 
+from app.compute.language import solve
 from app.compute.language.arguments import RULES
 from app.compute.language.natives import NATIVES
 from app.compute.language.registry import catalogue, registry
@@ -18,6 +19,9 @@ NAMES = json.loads(resources.files("app.compute.language").joinpath("names.json"
 def test_every_registered_function_is_listed():
     for builtin in registry().builtins():
         space, _, name = builtin.name.rpartition(".")
+        if space == "solve":
+            assert name in solve.functions()
+            continue
         listed = NAMES["math"] if space == "math" else NAMES["namespaces"][space]["functions"]
         assert name in listed
 
@@ -41,6 +45,17 @@ def test_catalogue_describes_functions():
     assert entries["jnp.linspace"]["signature"].startswith("(start, stop, num=50")
     assert "inverse" in entries["jnp.linalg.inv"]["summary"]
     assert all("0x" not in entry["signature"] for entry in entries.values())
+
+
+def test_each_file_of_solve_is_a_documented_function():
+    described = {entry["name"]: entry for entry in catalogue()}
+    files = resources.files("app.compute.language.solve").iterdir()
+    names = {file.name.removesuffix(".py") for file in files if file.name.endswith(".py")}
+    assert names - {"__init__", *solve.APART} == set(solve.functions())
+    for name in solve.functions():
+        entry = described[f"solve.{name}"]
+        assert entry["summary"]
+        assert "full=False" in entry["signature"]
 
 
 def test_loading_and_parsing_start_no_backend():

@@ -1,0 +1,59 @@
+"""Static options of the functions of ``solve``, read and checked as the source wrote them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from app.core.errors import InvalidArgument, RefusedSource
+from app.sparse.matrix import is_static
+
+
+def choice(name: str, value: Any, known: Sequence[str]) -> str:
+    """One of ``known``."""
+    if type(value) is str and value in known:
+        return value
+    shown = f" {value[:40]!r}" if type(value) is str else ""
+    raise InvalidArgument(f"{name}{shown} is unknown", hint=f"one of {', '.join(known)}")
+
+
+def number(name: str, value: Any, *, least: float = -math.inf) -> float:
+    """A finite real number of at least ``least``, known while tracing."""
+    _check_static(name, value)
+    if not isinstance(value, (int, float)) and getattr(value, "shape", None) != ():
+        raise InvalidArgument(f"{name} is one number")
+    try:
+        read = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(f"{name} is one real number") from None
+    if not math.isfinite(read) or read < least:
+        bound = f" of at least {least:g}" if least > -math.inf else ""
+        raise InvalidArgument(f"{name} is {read:g}; it must be a finite number{bound}")
+    return read
+
+
+def count(name: str, value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int:
+    """A whole number from ``least`` to ``most``, known while tracing."""
+    read = number(name, value)
+    if read != int(read) or not least <= read <= most:
+        raise InvalidArgument(f"{name} is {read:g}; it must be a whole number {least} to {most}")
+    return int(read)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, known while tracing."""
+    if type(value) is not bool:
+        _check_static(name, value)
+        raise InvalidArgument(f"{name} is True or False")
+    return value
+
+
+def _check_static(name: str, value: Any) -> None:
+    if value is None or isinstance(value, str):
+        raise InvalidArgument(f"{name} is a number")
+    if not is_static(value):
+        raise RefusedSource(
+            f"{name} must be known when the function is traced",
+            hint="write it as a number, or send it as a static value",
+        )
