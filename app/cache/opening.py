@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.cache.redis_store import RedisStore
-from app.cache.sqlite_store import SqliteStore
+from app.cache.redis.store import RedisStore
+from app.cache.sqlite.store import SqliteStore
 from app.cache.store import Store, StoreLimits
 
 _SCHEMES = ("redis://", "rediss://", "unix://")

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgpack
 
-from app.cache import redis_scripts as scripts
-from app.cache.redis_link import RedisLink
+from app.cache.redis import scripts
+from app.cache.redis.link import RedisLink
 from app.cache.store import (
     CHUNK_BYTES,
     MAX_EVENTS,
@@ -35,7 +35,7 @@ _INLINE, _CHUNKED = b"\x00", b"\x01"
 
 
 class RedisStore(WaitingStore):
-    """``Store`` on ``redis.asyncio``; what each key holds is told in ``redis_scripts``."""
+    """``Store`` on ``redis.asyncio``; what each key holds is told in ``scripts``."""
 
     def __init__(self, url: str, limits: StoreLimits) -> None:
         super().__init__()

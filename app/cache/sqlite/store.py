@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import msgpack
 
-from app.cache import sqlite_rows as rows
 from app.cache.breaker import Breaker
-from app.cache.sqlite_file import Lane, SqliteFile, Work, transaction
+from app.cache.sqlite import rows
+from app.cache.sqlite.file import Lane, SqliteFile, Work, transaction
 from app.cache.store import (
     MAX_EVENTS,
     Event,

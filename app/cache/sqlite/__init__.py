@@ -1,0 +1,1 @@
+"""The store on a SQLite file, shared by the processes of one host."""
