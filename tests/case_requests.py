@@ -10,6 +10,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 
 CASES = Path(__file__).parent / "data" / "cases"
@@ -108,6 +109,23 @@ def value(encoded: Any) -> Any:
         parts = np.stack([array.real, array.imag], -1).ravel().tolist()
         return {"dtype": "complex128", "shape": list(array.shape), "data": parts}
     return encoded
+
+
+def argument(encoded: Any) -> Any:
+    """As ``value``, sparse matrices among them."""
+    if not (isinstance(encoded, dict) and "format" in encoded):
+        return value(encoded)
+    parts = {name: part for name, part in encoded.items() if name not in ("format", "data")}
+    return {**parts, "layout": encoded["format"], "values": value(encoded["data"])}
+
+
+def asked(client: httpx.Client, verb: str, body: dict[str, Any]) -> Any:
+    """The whole answer to a call, or an exception where it was refused (422 and nothing else)."""
+    reply = client.post(f"/v1/{verb}", json=body)
+    if reply.status_code == 422:
+        return RuntimeError(reply.text)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
 
 
 def _is_complex(encoded: Any) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.serving import RedisProcess, ServerProcess
@@ -26,6 +27,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield process.start()
     finally:
         process.stop()
+
+
+@pytest.fixture(scope="session")
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    """A client of the session's server."""
+    with httpx.Client(base_url=server.url, timeout=120) as client:
+        yield client
 
 
 @pytest.fixture

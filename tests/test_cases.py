@@ -7,8 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.case_requests import DENSE_KINDS, answer, case_to_body, corpus, is_dense, load_cases
-from tests.serving import ServerProcess
+from tests.case_requests import (
+    DENSE_KINDS,
+    answer,
+    asked,
+    case_to_body,
+    corpus,
+    is_dense,
+    load_cases,
+)
 
 CASES = [case for case in load_cases(*DENSE_KINDS) if is_dense(case)]
 
@@ -16,16 +23,8 @@ CASES = [case for case in load_cases(*DENSE_KINDS) if is_dense(case)]
 def ask(client: httpx.Client, case: dict[str, Any]) -> Any:
     """What the server says: numpy arrays, or an exception where it refused."""
     verb, body = case_to_body(case)
-    reply = client.post(f"/v1/{verb}", json=body)
-    if reply.status_code != 200:
-        return RuntimeError(reply.text)
-    return answer(verb, reply.json()["result"])
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Any:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
+    document = asked(client, verb, body)
+    return document if isinstance(document, Exception) else answer(verb, document["result"])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,14 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.serving import ServerProcess
-from tests.test_linear_solve import wire
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
+from tests.sparse.matrices import wire
 
 
 def eigen(client: httpx.Client, A: Any, **fields: Any) -> dict[str, Any]:

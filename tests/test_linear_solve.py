@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 
-from tests.case_requests import corpus, decode, load_cases
-from tests.serving import ServerProcess
-from tests.test_sparse_cases import argument
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
+from tests.case_requests import argument, corpus, decode, load_cases
+from tests.sparse.matrices import laplacian, wire
 
 
 def solve(client: httpx.Client, A: Any, b: Any, **fields: Any) -> dict[str, Any]:
     reply = client.post("/v1/linear_solve", json={"args": [A, b], **fields})
     assert reply.status_code == 200, reply.text
     return reply.json()
-
-
-def wire(matrix: Any) -> dict[str, Any]:
-    csr = sp.csr_matrix(matrix)
-    parts = {"indptr": csr.indptr, "indices": csr.indices, "values": csr.data}
-    lists = {name: part.tolist() for name, part in parts.items()}
-    return {"layout": "csr", "shape": list(csr.shape), **lists}
-
-
-def laplacian(n: int) -> Any:
-    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
-    return sp.kronsum(line, line).tocsr()
 
 
 @pytest.mark.parametrize("case", load_cases("solve"), ids=lambda case: case["id"])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tests.case_requests import CASES as DIRECTORY
-from tests.case_requests import corpus, decode, load_cases, value
-from tests.serving import ServerProcess
+from tests.case_requests import asked, corpus, decode, load_cases, value
 
 KINDS = ("minimize", "root", "least_squares", "ode", "fit")
 CASES = load_cases(*KINDS)
@@ -50,21 +49,13 @@ def _data(given: dict[str, Any]) -> dict[str, Any]:
 
 def ask(client: httpx.Client, case: dict[str, Any]) -> Any:
     """What the server says: fields by the corpus's names, or an exception where it refused."""
-    reply = client.post(f"/v1/{case['kind']}", json=case_to_body(case))
-    if reply.status_code != 200:
-        assert reply.status_code == 422, reply.text
-        return RuntimeError(reply.text)
-    document = reply.json()
+    document = asked(client, case["kind"], case_to_body(case))
+    if isinstance(document, Exception):
+        return document
     found = {NAMES.get(name, name): decode(leaf) for name, leaf in document["result"].items()}
     if "ys" in found:
         found["y"] = found["ys"]
     return {**found, "success": document["success"]}
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Any:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

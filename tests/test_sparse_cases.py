@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.case_requests import CASES, corpus, decode, load_cases, value
-from tests.serving import ServerProcess
+from tests.case_requests import CASES, argument, asked, corpus, decode, load_cases
+from tests.sparse.matrices import dense_of_wire
 
 SOURCES = {
     "todense": "lambda a: a.todense()",
@@ -27,34 +26,6 @@ def rank(a, dangling):
 """
 
 
-def argument(encoded: Any) -> Any:
-    """An argument of the corpus as the API takes it."""
-    if not (isinstance(encoded, dict) and "format" in encoded):
-        return value(encoded)
-    parts = {name: part for name, part in encoded.items() if name not in ("format", "data")}
-    return {**parts, "layout": encoded["format"], "values": value(encoded["data"])}
-
-
-def dense(document: Any) -> np.ndarray:
-    """A sparse or dense value of the API as a dense array."""
-    if not (isinstance(document, dict) and "layout" in document):
-        return np.asarray(decode(document))
-    parts = {name: np.asarray(decode(part)) for name, part in document.items() if name in PARTS}
-    shape = tuple(document["shape"])
-    if document["layout"] == "coo":
-        return sp.coo_matrix((parts["values"], (parts["row"], parts["col"])), shape).toarray()
-    kind = sp.csc_matrix if document["layout"] == "csc" else sp.csr_matrix
-    return kind((parts["values"], parts["indices"], parts["indptr"]), shape).toarray()
-
-
-PARTS = {"row", "col", "values", "indices", "indptr"}
-
-
-def call(client: httpx.Client, verb: str, body: dict[str, Any]) -> Any:
-    reply = client.post(f"/v1/{verb}", json=body)
-    return reply.json()["result"] if reply.status_code == 200 else RuntimeError(reply.text)
-
-
 def ask(client: httpx.Client, case: dict[str, Any]) -> Any:
     """What the server says: numpy arrays, or an exception where it refused."""
     op = case["op"]["t"]
@@ -68,31 +39,27 @@ def ask(client: httpx.Client, case: dict[str, Any]) -> Any:
         coo = sp.csr_matrix(tuple(parts), data["shape"]).tocoo()
         return {"row": coo.row, "col": coo.col, "val": coo.data, "shape": coo.shape}
     if op == "grad_data":
-        gradient = call(client, "grad", {"function": case["function"], "args": args})
-        return gradient if isinstance(gradient, Exception) else dense_values(gradient)
+        gradient = result(client, "grad", {"function": case["function"], "args": args})
+        if isinstance(gradient, Exception):
+            return gradient
+        return np.asarray(decode(gradient["values"]))
     if op == "grad_dense":
         body = {"function": case["function"], "args": args, "wrt": 1}
-        return np.asarray(call(client, "grad", body))
+        return np.asarray(result(client, "grad", body))
     source = case["function"] + PAGERANK if op == "pagerank" else SOURCES[op]
-    result = call(client, "evaluate", {"function": source, "args": args})
-    return result if isinstance(result, Exception) else dense(result)
+    found = result(client, "evaluate", {"function": source, "args": args})
+    return found if isinstance(found, Exception) else dense_of_wire(found)
 
 
-def dense_values(document: dict[str, Any]) -> np.ndarray:
-    """The values of a sparse answer, in the order of its entries."""
-    return np.asarray(decode(document["values"]))
+def result(client: httpx.Client, verb: str, body: dict[str, Any]) -> Any:
+    document = asked(client, verb, body)
+    return document if isinstance(document, Exception) else document["result"]
 
 
 def uploaded(client: httpx.Client, content: bytes) -> dict[str, Any]:
     posted = client.post("/v1/arrays", content=content)
     data = client.get(posted.headers["location"] + "/data", params={"layout": "dense"}).json()
-    return {"shape": np.array(posted.json()["shape"]), "dense": dense(data)}
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
+    return {"shape": np.array(posted.json()["shape"]), "dense": dense_of_wire(data)}
 
 
 @pytest.mark.parametrize("case", load_cases("sparse"), ids=lambda case: case["id"])

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from tests.case_requests import answer, case_to_body, corpus, load_cases
-from tests.serving import ServerProcess
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client
-
-
-def dense(document: dict[str, Any]) -> np.ndarray:
-    """A coo answer as a dense array."""
-    row, col = (document[name]["data"] for name in ("row", "col"))
-    return sp.coo_matrix((document["values"], (row, col)), document["shape"]).toarray()
-
+from tests.sparse.matrices import dense_of_wire
 
 CASES = [c for c in load_cases("jacobian") if c["op"]["t"] == "sparse_jacobian"]
 
@@ -57,7 +42,7 @@ def test_a_banded_jacobian_has_its_closed_form(client: httpx.Client) -> None:
     }
     result = client.post("/v1/jacobian", json=body).json()["result"]
     wanted = np.diag(6 * x) + np.roll(np.eye(400), -1, axis=1)
-    np.testing.assert_allclose(dense(result), wanted, rtol=1e-12)
+    np.testing.assert_allclose(dense_of_wire(result), wanted, rtol=1e-12)
     assert len(result["values"]) == 800
 
 
@@ -73,7 +58,7 @@ def test_a_hessian_of_a_chain_is_tridiagonal(client: httpx.Client) -> None:
     ends = np.r_[1.0, np.full(298, 2.0), 1.0]
     curve = np.r_[np.cos(x[:-1]), 0.0]
     wanted = np.diag(ends - curve) - np.eye(300, k=1) - np.eye(300, k=-1)
-    np.testing.assert_allclose(dense(result), wanted, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(dense_of_wire(result), wanted, rtol=1e-12, atol=1e-14)
     assert len(result["values"]) <= 900
 
 
@@ -85,7 +70,7 @@ def test_a_given_pattern_is_used(client: httpx.Client) -> None:
         "output": {"layout": "coo"},
     }
     result = client.post("/v1/jacobian", json=body).json()["result"]
-    np.testing.assert_allclose(dense(result), np.diag([3.0, 12.0, 27.0]))
+    np.testing.assert_allclose(dense_of_wire(result), np.diag([3.0, 12.0, 27.0]))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -14,16 +13,9 @@ import pytest
 import scipy.sparse as sp
 
 from tests.case_requests import CASES, corpus, load_cases
-from tests.serving import ServerProcess
 
 MATRIX = sp.random(7, 5, density=0.4, format="csr", random_state=3)
 LAYOUTS = ("coo", "csr", "csc", "bcoo", "bcsr")
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        yield client
 
 
 def wire(layout: str, matrix: Any = MATRIX) -> dict[str, Any]:

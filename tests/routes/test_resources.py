@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -12,12 +12,6 @@ from tests.serving import ServerProcess
 
 SOURCE = "def f(x, y):\n    z = x**2\n    return jnp.sum(z * sin(y))"
 STAGES = ("jaxpr", "stablehlo", "hlo")
-
-
-@pytest.fixture(scope="module")
-def client(server: ServerProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        yield client
 
 
 def test_a_function_is_kept_once_and_used_by_id(client: httpx.Client) -> None:

@@ -1,13 +1,18 @@
-"""Random matrices as clients send them, and the dense array that each means (hypothesis)."""
+"""Matrices as clients send them, random ones too (hypothesis), and the dense array of each."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from app.core.values import SparseValue
+from tests.case_requests import decode
 
 LAYOUTS = ("coo", "csr", "csc", "bcoo", "bcsr")
+PARTS = ("row", "col", "indices", "indptr", "values")
 
 
 def compress(major: np.ndarray, size: int) -> np.ndarray:
@@ -47,6 +52,28 @@ def dense_of(value: SparseValue) -> np.ndarray:
     dense = np.zeros(value.shape, value.parts["values"].dtype)
     np.add.at(dense, entries_of(value), value.parts["values"])
     return dense
+
+
+def wire(matrix: Any, layout: str = "csr") -> dict[str, Any]:
+    """The JSON of a dense or SciPy matrix in a layout."""
+    coo = sp.coo_matrix(matrix)
+    value = value_of(layout, coo.row, coo.col, coo.data, coo.shape)
+    parts = {name: part.tolist() for name, part in value.parts.items()}
+    return {"layout": layout, "shape": list(coo.shape), **parts}
+
+
+def dense_of_wire(document: Any) -> np.ndarray:
+    """A sparse or dense value of an answer as a dense array."""
+    if not (isinstance(document, dict) and "layout" in document):
+        return np.asarray(decode(document))
+    parts = {name: np.asarray(decode(part)) for name, part in document.items() if name in PARTS}
+    return dense_of(SparseValue(document["layout"], tuple(document["shape"]), parts))
+
+
+def laplacian(n: int) -> sp.csr_matrix:
+    """The 5-point Laplacian of an n x n grid."""
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
+    return sp.csr_matrix(sp.kronsum(line, line))
 
 
 @st.composite
