@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,15 @@ class Factors:
             return (self.lu.solve(np.asfortranarray(b * before), trans=trans) * after).astype(
                 b.dtype
             )
+
+    @cached_property
+    def smallest(self) -> float:
+        """About the smallest singular value of A; 0 when A is singular."""
+        if self.lu is None:
+            return 0.0
+        n, kind = len(self.rows), np.complex128 if self.lu.U.dtype.kind == "c" else np.float64
+        with np.errstate(all="ignore"):
+            return float(smallest_singular(lambda turned, b: self.solve(b, turned), n, kind))
 
 
 class FactorCache:
@@ -113,3 +123,16 @@ def _scales(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
 def process_factors() -> FactorCache:
     """The cache of this process."""
     return FactorCache()
+
+
+def smallest_singular(solve: Callable[[bool, Any], Any], n: int, dtype: Any) -> Any:
+    """About the smallest singular value of a matrix, by two steps of inverse iteration.
+
+    ``solve`` is a solver of it, of NumPy or JAX arrays.
+    """
+    start = np.cos(1.0 + np.arange(n)).astype(dtype)
+    for turned in (False, True):
+        found = solve(turned, start.conj() if turned else start)
+        length = abs(found @ found.conj()) ** 0.5
+        start = found / length
+    return 1 / length
