@@ -2,8 +2,8 @@
 //   csr_mm     Y = A X        csr_tmm     Y = A^T X       csr_sddmm   D[p] = sum_j W[row p, j] X[col p, j]
 // A is m x n: values, column indices, row pointer. X, W and Y are vectors or row-major matrices.
 // Entries from ptr[m] on are padding: never read, and zero in D. Indices were checked at ingest;
-// here only the row pointer's end is. Inner loops are compiled for several instruction sets and
-// chosen at load; nothing needs more than the platform's baseline.
+// here only the row pointer's end is. The inner loops (loops.h) are compiled for the platform's
+// baseline and for AVX2, and chosen when they run: a library may move to a lesser machine.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -14,15 +14,14 @@
 #include <utility>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(GRADSERVE_ONE_VERSION)
-#define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define MULTIVERSION
-#endif
 #define INLINE inline __attribute__((always_inline))
 
 namespace {
@@ -38,124 +37,27 @@ struct Complex {
 using c64 = Complex<float>;
 using c128 = Complex<double>;
 
-template <class T>
-INLINE T dot_row(const T* a, const int32_t* ix, const T* x, int32_t p, int32_t end) {
-  T s{};
-  if (end - p >= 8) {
-    T s0{}, s1{}, s2{}, s3{};
-    for (; p + 4 <= end; p += 4) {
-      s0 += a[p] * x[ix[p]];
-      s1 += a[p + 1] * x[ix[p + 1]];
-      s2 += a[p + 2] * x[ix[p + 2]];
-      s3 += a[p + 3] * x[ix[p + 3]];
-    }
-    s = (s0 + s1) + (s2 + s3);
-  }
-  for (; p < end; ++p) s += a[p] * x[ix[p]];
-  return s;
-}
-
-// One tile of columns of a row of Y, kept in registers over the row's entries.
-template <class T, int K>
-INLINE void tile(const T* a, const int32_t* ix, const T* X, T* y, int64_t k, int32_t p, int32_t end) {
-  T acc[K] = {};
-  for (; p < end; ++p) {
-    const T v = a[p];
-    const T* x = X + int64_t{ix[p]} * k;
-    for (int j = 0; j < K; ++j) acc[j] += v * x[j];
-  }
-  for (int j = 0; j < K; ++j) y[j] = acc[j];
-}
-
-template <class T>
-INLINE void mm_rows(const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y, int64_t r0,
-                    int64_t r1, int64_t k) {
-  if (k == 1) {
-    for (int64_t i = r0; i < r1; ++i) Y[i] = dot_row(a, ix, X, ptr[i], ptr[i + 1]);
-    return;
-  }
-  constexpr int kWide = 128 / sizeof(T), kSmall = 32 / sizeof(T);
-  for (int64_t i = r0; i < r1; ++i) {
-    T* y = Y + i * k;
-    int64_t j = 0;
-    for (; j + kWide <= k; j += kWide) tile<T, kWide>(a, ix, X + j, y + j, k, ptr[i], ptr[i + 1]);
-    for (; j + kSmall <= k; j += kSmall) tile<T, kSmall>(a, ix, X + j, y + j, k, ptr[i], ptr[i + 1]);
-    for (; j < k; ++j) tile<T, 1>(a, ix, X + j, y + j, k, ptr[i], ptr[i + 1]);
-  }
-}
-
-// Columns j0 ... j1 of rows r0 ... r1, added into Y, whose rows hold k columns.
-template <class T>
-INLINE void tmm_rows(const T* __restrict a, const int32_t* __restrict ix,
-                     const int32_t* __restrict ptr, const T* __restrict X, T* __restrict Y,
-                     int64_t r0, int64_t r1, int64_t k, int64_t j0, int64_t j1) {
-  for (int64_t i = r0; i < r1; ++i) {
-    const int32_t end = ptr[i + 1];
-    if (k == 1) {
-      const T v = X[i];
-      for (int32_t p = ptr[i]; p < end; ++p) Y[ix[p]] += a[p] * v;
-    } else {
-      const T* x = X + i * k;
-      for (int32_t p = ptr[i]; p < end; ++p) {
-        const T v = a[p];
-        T* y = Y + int64_t{ix[p]} * k;
-        constexpr int kSmall = 32 / sizeof(T);
-        int64_t j = j0;
-        for (; j + kSmall <= j1; j += kSmall)
-          for (int l = 0; l < kSmall; ++l) y[j + l] += v * x[j + l];
-        for (; j < j1; ++j) y[j] += v * x[j];
-      }
-    }
-  }
-}
-
-template <class T>
-INLINE void sddmm_rows(const T* W, const int32_t* ix, const int32_t* ptr, const T* X, T* D, int64_t r0,
-                       int64_t r1, int64_t k) {
-  for (int64_t i = r0; i < r1; ++i) {
-    const int32_t end = ptr[i + 1];
-    const T* w = W + i * k;
-    if (k == 1) {
-      for (int32_t p = ptr[i]; p < end; ++p) D[p] = w[0] * X[ix[p]];
-    } else {
-      for (int32_t p = ptr[i]; p < end; ++p) {
-        const T* x = X + int64_t{ix[p]} * k;
-        constexpr int kLanes = 64 / sizeof(T);
-        T acc[kLanes] = {};
-        int64_t j = 0;
-        for (; j + kLanes <= k; j += kLanes)
-          for (int l = 0; l < kLanes; ++l) acc[l] += w[j + l] * x[j + l];
-        T s{};
-        for (int l = 0; l < kLanes; ++l) s += acc[l];
-        for (; j < k; ++j) s += w[j] * x[j];
-        D[p] = s;
-      }
-    }
-  }
-}
-
 }  // namespace
 
-// Multiversioned functions may not be templates, so each type has its own, overloaded by name.
-#define INSTANCE(T)                                                                                    \
-  MULTIVERSION void mm(const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y,            \
-                       int64_t r0, int64_t r1, int64_t k) {                                            \
-    mm_rows(a, ix, ptr, X, Y, r0, r1, k);                                                              \
-  }                                                                                                    \
-  MULTIVERSION void tmm(const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y,           \
-                        int64_t r0, int64_t r1, int64_t k, int64_t j0, int64_t j1) {                   \
-    tmm_rows(a, ix, ptr, X, Y, r0, r1, k, j0, j1);                                                     \
-  }                                                                                                    \
-  MULTIVERSION void sddmm(const T* W, const int32_t* ix, const int32_t* ptr, const T* X, T* D,         \
-                          int64_t r0, int64_t r1, int64_t k) {                                         \
-    sddmm_rows(W, ix, ptr, X, D, r0, r1, k);                                                           \
-  }
-namespace gradserve {
-INSTANCE(float)
-INSTANCE(double)
-INSTANCE(c64)
-INSTANCE(c128)
-}  // namespace gradserve
+#define TARGET
+namespace baseline {
+#include "loops.h"
+}
+#undef TARGET
+#if defined(__x86_64__)
+#define TARGET __attribute__((target("avx2,fma")))
+namespace avx2 {
+#include "loops.h"
+}
+#undef TARGET
+static bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
+#define LOOPS(CALL) (has_avx2() ? avx2::CALL : baseline::CALL)
+#else
+#define LOOPS(CALL) baseline::CALL
+#endif
 
 namespace {
 
@@ -218,12 +120,13 @@ template <class T>
 void run_mm(ffi::ThreadPool& pool, const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y,
             int64_t m, int64_t n, int64_t k, int64_t capacity) {
   by_rows(pool, ptr, m, ptr[m] * k, [=](int64_t r0, int64_t r1) {
-    gradserve::mm(a, ix, ptr, X, Y, r0, r1, k);
+    LOOPS(mm(a, ix, ptr, X, Y, r0, r1, k));
   });
 }
 
-// Rows of A scatter over all of Y. With many columns each thread takes its own; with one, each
-// adds into a copy of Y, which pays while a row of Y is hit often enough.
+// Rows of A scatter over all of Y. With many columns each thread takes its own; with few, each
+// adds into a copy of Y, which pays where a row of Y is hit often: with ten entries a column, two
+// threads took up to twice the time of one.
 template <class T>
 void run_tmm(ffi::ThreadPool& pool, const T* a, const int32_t* ix, const int32_t* ptr, const T* X, T* Y,
              int64_t m, int64_t n, int64_t k, int64_t capacity) {
@@ -234,24 +137,25 @@ void run_tmm(ffi::ThreadPool& pool, const T* a, const int32_t* ix, const int32_t
     threads = std::min(threads, k / line);
     const int64_t width = (k / line + threads - 1) / threads * line;
     in_blocks(pool, threads, threads, [=](int64_t b) {
-      gradserve::tmm(a, ix, ptr, X, Y, 0, m, k, b * width, b + 1 == threads ? k : (b + 1) * width);
+      LOOPS(tmm(a, ix, ptr, X, Y, 0, m, k, b * width, b + 1 == threads ? k : (b + 1) * width));
     });
     return;
   }
-  threads = std::min<int64_t>(threads, n ? nnz / (2 * n) : 1);
+  threads = std::min<int64_t>(threads, n ? nnz / (8 * n) : 1);
   if (threads <= 1) {
-    gradserve::tmm(a, ix, ptr, X, Y, 0, m, k, 0, k);
+    LOOPS(tmm(a, ix, ptr, X, Y, 0, m, k, 0, k));
     return;
   }
   std::vector<T> copies((threads - 1) * n * k, T{});
   T* spare = copies.data();
   in_blocks(pool, threads, threads, [=](int64_t b) {
     T* into = b ? spare + (b - 1) * n * k : Y;
-    gradserve::tmm(a, ix, ptr, X, into, border(ptr, m, b, threads), border(ptr, m, b + 1, threads), k, 0, k);
+    LOOPS(tmm(a, ix, ptr, X, into, border(ptr, m, b, threads), border(ptr, m, b + 1, threads), k, 0, k));
   });
   in_blocks(pool, threads, threads, [=](int64_t b) {
+    const int64_t start = n * k * b / threads, end = n * k * (b + 1) / threads;
     for (int64_t c = 0; c + 1 < threads; ++c)
-      for (int64_t i = n * k * b / threads; i < n * k * (b + 1) / threads; ++i) Y[i] += spare[c * n * k + i];
+      LOOPS(add(Y + start, spare + c * n * k + start, end - start));
   });
 }
 
@@ -260,8 +164,19 @@ void run_sddmm(ffi::ThreadPool& pool, const T* W, const int32_t* ix, const int32
                int64_t m, int64_t n, int64_t k, int64_t capacity) {
   std::memset(static_cast<void*>(D + ptr[m]), 0, (capacity - ptr[m]) * sizeof(T));
   by_rows(pool, ptr, m, ptr[m] * k, [=](int64_t r0, int64_t r1) {
-    gradserve::sddmm(W, ix, ptr, X, D, r0, r1, k);
+    LOOPS(sddmm(W, ix, ptr, X, D, r0, r1, k));
   });
+}
+
+// A large result is fresh memory: in large pages it takes a hundredth of the page faults, which
+// otherwise cost as much as the product. NumPy does the same for arrays of 4 MiB or more.
+void advise(void* data, int64_t bytes) {
+#if defined(MADV_HUGEPAGE)
+  constexpr uintptr_t kPage = 4096;
+  if (bytes < int64_t{1} << 22) return;
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + kPage - 1) & ~(kPage - 1);
+  madvise(reinterpret_cast<void*>(start), bytes - (start - reinterpret_cast<uintptr_t>(data)), MADV_HUGEPAGE);
+#endif
 }
 
 using Indices = ffi::BufferR1<ffi::S32>;
@@ -299,6 +214,7 @@ template <class T, class Run>
 ffi::Error call(Run run, ffi::ThreadPool& pool, ffi::AnyBuffer& a, Indices& ix, const int32_t* ptr,
                 ffi::AnyBuffer& X, ffi::Result<ffi::AnyBuffer>& out, int64_t m, int64_t n, int64_t k,
                 int64_t capacity) {
+  advise(out->untyped_data(), out->size_bytes());
   run(pool, reinterpret_cast<const T*>(a.untyped_data()), ix.typed_data(), ptr,
       reinterpret_cast<const T*>(X.untyped_data()), reinterpret_cast<T*>(out->untyped_data()), m, n, k,
       capacity);
