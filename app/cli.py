@@ -58,7 +58,9 @@ def serve(
         raise typer.BadParameter(
             f"binding {settings.host} needs a key: set GRADSERVE_API_KEYS, or say --insecure"
         )
-    build.ensure()
+    built = settings.sparse_kernels != "portable" and build.ensure() is not None
+    if settings.sparse_kernels == "native" and not built:
+        raise typer.BadParameter("GRADSERVE_SPARSE_KERNELS=native needs a C++ compiler")
     uvicorn.run(
         "app.routes.application:create_app",
         factory=True,

@@ -34,7 +34,8 @@ class Engine:
         # What runs is of whatever types it was compiled for; each trace sets its own mode.
         jax.config.update("jax_enable_x64", True)
         # Stored programs name the sparse kernels: they must be known before one is loaded.
-        library.register()
+        if limits.native_kernels:
+            library.register()
         # Small programs run in the calling thread: handing over to another costs more than they.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         # Frames of our own code in locations would slow lowering and tell clients file paths.
@@ -64,7 +65,8 @@ class Engine:
 
     def lower(self, spec: ProgramSpec) -> Lowered:
         """Trace within bounds and lower to StableHLO."""
-        return lower(spec, trace(spec, self._limits))
+        with library.allowed(self._limits.native_kernels):
+            return lower(spec, trace(spec, self._limits))
 
     def compile(self, lowered: Lowered) -> bytes | None:
         """Compile; the blob for ``load``, or None when the program cannot be stored."""

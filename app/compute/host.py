@@ -28,13 +28,13 @@ def cpu_features() -> str:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()
 
 
-@lru_cache(maxsize=1)
-def _here() -> dict[str, str]:
+@lru_cache(maxsize=2)
+def _here(native: bool) -> dict[str, str]:
     return {
         "jax": version("jax"),
         "jaxlib": version("jaxlib"),
         "cpu": cpu_features(),
-        "kernels": build.digest() if build.find() else "portable",
+        "kernels": build.digest() if native and build.find() else "portable",
     }
 
 
@@ -58,12 +58,15 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def variant() -> str:
-    """Tells hosts apart that cannot run each other's executables: 16 hex digits."""
-    return hashlib.sha256(repr(sorted(_here().items())).encode()).hexdigest()[:16]
+def variant(native: bool = True) -> str:
+    """Tells hosts apart that cannot run each other's executables: 16 hex digits.
+
+    ``native``: whether the C++ sparse kernels may be used.
+    """
+    return hashlib.sha256(repr(sorted(_here(native).items())).encode()).hexdigest()[:16]
 
 
-def runs_here(meta: Mapping[str, Any]) -> bool:
-    """Whether a program's metadata names this CPU and these versions of JAX."""
+def runs_here(meta: Mapping[str, Any], native: bool = True) -> bool:
+    """Whether a program's metadata names this CPU, these versions of JAX and these kernels."""
     made_for = meta.get("identity", {})
-    return all(made_for.get(name) == value for name, value in _here().items())
+    return all(made_for.get(name) == value for name, value in _here(native).items())

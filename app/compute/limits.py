@@ -13,7 +13,8 @@ class EngineLimits:
     """Bounds checked on a traced program before anything is compiled or allocated.
 
     ``equations`` counts the whole program, sub-programs included, each once. ``program_bytes``
-    holds against XLA's own memory analysis, after compiling.
+    holds against XLA's own memory analysis, after compiling. Without ``native_kernels`` sparse
+    products run in pure JAX even where the C++ kernels were built.
     """
 
     equations: int = 20_000
@@ -24,3 +25,4 @@ class EngineLimits:
     output_depth: int = 64
     program_bytes: int = 2 * GIB
     diagnosed_equations: int = 20_000
+    native_kernels: bool = True

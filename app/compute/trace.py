@@ -27,6 +27,7 @@ from app.compute.verbs.table import VERBS
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 from app.core.values import Aval, Structure, flatten, unflatten
+from app.sparse.kernels import library
 
 COMMON = frozenset({"static", "vmap", "wrt"})
 
@@ -53,7 +54,8 @@ class Traced:
 
 def trace(spec: ProgramSpec, limits: EngineLimits) -> Traced:
     """Trace ``spec`` for its platform's numeric mode; raise what a client can act on."""
-    with precision(spec.dtype), refusing():
+    kernels = library.allowed(limits.native_kernels)
+    with precision(spec.dtype), refusing(), kernels:
         program = Program.of(spec)
         inputs, treedef = jax.tree.flatten([abstract(aval) for aval in spec.avals])
         captured: list[tuple[Structure, Results]] = []

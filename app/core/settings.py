@@ -44,6 +44,7 @@ class Settings(BaseSettings):
 
     platform: Literal["cpu", "cuda", "tpu"] = "cpu"
     devices: int = Field(default=1, ge=1, le=64)
+    sparse_kernels: Literal["auto", "native", "portable"] = "auto"
     compile_workers: int = Field(default=1, ge=1, le=16)
     queue_limit: int = Field(default=256, ge=1)
     worker_memory_bytes: int = Field(default=8 * GIB, ge=GIB)

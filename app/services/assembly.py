@@ -81,7 +81,7 @@ def assemble(settings: Settings) -> Services:
     limits = StoreLimits({"prog": settings.program_cache_bytes})
     store = open_store(settings.redis_url or data_dir / "store.sqlite3", limits)
     signer = Signer(_secret(settings, data_dir))
-    cache = ProgramCache(store, signer, variant())
+    cache = ProgramCache(store, signer, variant(_native(settings)))
     pool = LocalPool(_pool_settings(settings))
     codec_limits = CodecLimits(settings.array_bytes, settings.nesting)
     arrays = ArrayService(store, codec_limits, settings.array_memory_bytes)
@@ -89,6 +89,7 @@ def assemble(settings: Settings) -> Services:
         pool,
         cache,
         store,
+        native_kernels=_native(settings),
         memory_bytes=settings.image_memory_bytes,
         text_s=settings.trace_s + settings.compile_s,
     )
@@ -130,6 +131,10 @@ def _runs(
     return RunService(journal, queue, runner, scout, codec, limit_s)
 
 
+def _native(settings: Settings) -> bool:
+    return settings.sparse_kernels != "portable"
+
+
 def _secret(settings: Settings, data_dir: Path) -> bytes:
     if settings.signing_key is not None:
         return settings.signing_key.get_secret_value().encode()
@@ -143,6 +148,7 @@ def _pool_settings(settings: Settings) -> PoolSettings:
         array_bytes=settings.array_bytes,
         output_bytes=settings.output_bytes,
         program_bytes=settings.program_bytes,
+        native_kernels=_native(settings),
     )
     return PoolSettings(
         platform=settings.platform,

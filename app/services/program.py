@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import msgpack
@@ -53,11 +54,13 @@ class ProgramService:
         *,
         memory_bytes: int,
         text_s: float,
+        native_kernels: bool = True,
     ) -> None:
         self._pool = pool
         self._cache = cache
         self._store = store
         self._text_s = text_s
+        self._runs_here = partial(runs_here, native=native_kernels)
         self._images: Memory[str, FoundProgram] = Memory(memory_bytes)
         self._specs: OrderedDict[str, ProgramSpec] = OrderedDict()
         self._log = logging.get("programs")
@@ -72,7 +75,7 @@ class ProgramService:
         timings: dict[str, float] = {}
         started = time.perf_counter()
         entry, made = await self._cache.find_or_make(
-            key, lambda: self._make(spec, key, timings), runs_here
+            key, lambda: self._make(spec, key, timings), self._runs_here
         )
         compiled = made and "compile" in timings
         if not made:
@@ -86,7 +89,7 @@ class ProgramService:
         started = time.perf_counter()
         lowering = await self._pool.lower(spec)
         timings["lower"] = time.perf_counter() - started
-        entry = await self._cache.find_l2(lowering.l2, runs_here)
+        entry = await self._cache.find_l2(lowering.l2, self._runs_here)
         if entry is not None:
             await self._pool.discard(lowering)
             await self._cache.link(key, lowering.l2)

@@ -54,10 +54,15 @@ def version() -> str:
 
 
 @contextlib.contextmanager
-def portable() -> Iterator[None]:
-    """Programs traced inside use pure JAX even where the library is there."""
-    token = _allowed.set(False)
+def allowed(native: bool) -> Iterator[None]:
+    """Programs traced inside use the C++ kernels only where ``native`` says so."""
+    token = _allowed.set(native and _allowed.get())
     try:
         yield
     finally:
         _allowed.reset(token)
+
+
+def portable() -> contextlib.AbstractContextManager[None]:
+    """Programs traced inside use pure JAX even where the library is there."""
+    return allowed(native=False)
