@@ -15,13 +15,14 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from app.compute import bounds
-from app.compute.lines import role
+from app.compute import bounds, lines
 from app.core.errors import LimitExceeded
 
 MAX_FINDINGS = 5
 MAX_SUSPECTS = 64
 MAX_DEPTH = 32
+NO_SOLUTION = "no solution was found; full=True tells how it ended"
+NO_DERIVATIVE = "its derivative does not exist there, or could not be solved for"
 
 
 def diagnose(closed: Any, leaves: Sequence[Any], budget: int) -> list[dict[str, Any]]:
@@ -33,7 +34,12 @@ def diagnose(closed: Any, leaves: Sequence[Any], budget: int) -> list[dict[str, 
     values = [jax.numpy.asarray(leaf) for leaf in leaves]
     steps = Budget(budget)
     findings = _blame(Body(closed.jaxpr, tuple(closed.consts)), values, "", steps, 0)
-    return [finding.to_wire() for finding in findings[:MAX_FINDINGS]]
+    told: dict[str, dict[str, Any]] = {}
+    for finding in findings:
+        said = finding.to_wire()
+        # a solver that failed is one finding a line and role, however many of its operations did
+        told.setdefault(f"{said['line']} {said['role']} {said['message']}", said)
+    return list(told.values())[:MAX_FINDINGS]
 
 
 class Budget:
@@ -68,21 +74,26 @@ class Suspect:
 
     def to_wire(self) -> dict[str, Any]:
         """The finding as plain data: non-finite numbers as strings."""
-        name = self.equation.primitive.name
+        solver = lines.solver(self.scope)
+        name = solver or self.equation.primitive.name
         bad = next(np.asarray(out) for out in self.outputs if _state(out))
         index = [int(at) for at in np.argwhere(~np.isfinite(bad))[0]]
-        inputs = list(_at(self.inputs, bad.shape, tuple(index)))
+        inputs = [] if solver else list(_at(self.inputs, bad.shape, tuple(index)))
         value = _number(bad[tuple(index)])
         of = f" of {' and '.join(map(str, inputs))}" if inputs else ""
         where = f" at index {index}" if index else ""
+        part = lines.role(self.scope)
+        message = f"{name}{of}{where} is {value}"
+        if solver:
+            message = f"{name}: {NO_SOLUTION if part == lines.PRIMAL else NO_DERIVATIVE}"
         return {
             "line": bounds.line_of(self.scope),
-            "role": role(self.scope),
+            "role": part,
             "operation": name,
             "index": index,
             "inputs": inputs,
             "value": value,
-            "message": f"{name}{of}{where} is {value}",
+            "message": message,
         }
 
 

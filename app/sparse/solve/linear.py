@@ -123,7 +123,9 @@ def _solves(A: Matrix, solver: Solver, limit: float | None) -> tuple[Any, Any]:
             x = solver(turned, b)
             if limit is None:
                 return x
-            return jnp.where(sound_columns(x, b - operator @ x, b, limit), x, jnp.nan)
+            x = jnp.where(sound_columns(x, b - operator @ x, b, limit), x, jnp.nan)
+            # where nothing asks for a derivative its right-hand side is 0
+            return jnp.where(jnp.all(b == 0, axis=0), 0, x)
 
         return solve
 

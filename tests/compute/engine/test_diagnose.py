@@ -80,3 +80,18 @@ def test_operations_are_bounded() -> None:
     spec, leaves = spec_of("evaluate", {"function": long, "args": [1.0]})
     with pytest.raises(LimitExceeded, match="too many operations"):
         engine.diagnose(spec, leaves)
+
+
+def test_a_solver_that_failed_is_named_once_with_its_line(engine: Engine) -> None:
+    source = "def f(A, b):\n    x = solve.linear_solve(A, b)\n    return jnp.sum(x * 2)"
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    (found,) = diagnose(engine, "evaluate", source, [singular, [1.0, 1.0]])
+    assert (found["line"], found["operation"]) == (2, "solve.linear_solve")
+    assert (
+        found["message"]
+        == "solve.linear_solve: no solution was found; full=True tells how it ended"
+    )
+    source = "def f(A):\n    return 2 * solve.eigen(A, k=1).values[0]"
+    (found,) = diagnose(engine, "grad", source, [[[1.0, 0.0], [0.0, 1.0]]])
+    assert (found["line"], found["role"], found["operation"]) == (2, "cotangent", "solve.eigen")
+    assert "derivative does not exist" in found["message"]

@@ -33,14 +33,21 @@ from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+import jax
+
 APART = ("options", "outcomes")
 """Modules of this package that are not functions of the language."""
 
 
 @cache
 def functions() -> Mapping[str, Callable[..., Any]]:
-    """Each function of the namespace by its name."""
-    return MappingProxyType({name: getattr(module, name) for name, module in _modules()})
+    """Each function of the namespace by its name, traced under the scope ``solve.<name>``."""
+    return MappingProxyType(
+        {
+            name: jax.named_scope(f"solve.{name}")(getattr(module, name))
+            for name, module in _modules()
+        }
+    )
 
 
 @cache
