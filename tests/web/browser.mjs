@@ -31,7 +31,7 @@ export async function open(browser, path = '/', { scheme = 'light', expectedStat
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(30_000);
   const seen = { errors: [], elsewhere: [], requests: [] };
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
@@ -107,7 +107,9 @@ export class Player {
 
   async example(title) {
     await this.page.getByRole('button', { name: /gallery/ }).click();
-    await this.page.getByRole('dialog').getByRole('button', { name: title }).click();
+    // The first example whose title begins so.
+    const named = this.page.getByRole('dialog').locator('.title').filter({ hasText: title });
+    await named.first().click();
   }
 
   async results() {
@@ -122,7 +124,7 @@ export class Player {
   }
 
   async until(what, wanted) {
-    const end = Date.now() + 20_000;
+    const end = Date.now() + 30_000;
     let got;
     do {
       got = await what();

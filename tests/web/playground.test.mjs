@@ -295,17 +295,45 @@ scenario('shows where a sparse matrix has entries, and a gradient that keeps its
   await player.result.getByText(/3 × 4/).waitFor();
 }, { expectedStatus: [422] });
 
-scenario('watches a minimisation to its end', async ({ page, player }) => {
+scenario('watches a minimisation to its end, on the contour too', async ({ page, player }) => {
   await player.example('BFGS');
   await player.results();
   await player.result.getByText('converged').waitFor();
   await page.getByRole('article', { name: 'Run', exact: true }).getByRole('status').getByText('done').waitFor();
+  const contour = page.getByRole('application', { name: /the way of the solver in \d+ points/ });
+  await contour.waitFor();
+  const points = Number(/in (\d+) points/.exec(await contour.getAttribute('aria-label'))[1]);
+  assert.ok(points > 10, `${points} points`);
 });
+
+scenario('asks for the fields of a solver in a form, or as JSON', async ({ page, player }) => {
+  await player.write('def f(p):\n    return jnp.sum(p**4 - 4 * p)');
+  await page.locator('.cm-ghost').first().waitFor();
+  await player.verb('Minimise');
+  const json = page.getByRole('textbox', { name: 'Fields of the body, as a JSON object' });
+  await page.getByRole('textbox', { name: 'max steps' }).fill('7');
+  await page.getByRole('textbox', { name: 'bounds' }).fill('[[-2, 2],');
+  await page.getByText('Not valid JSON yet.').waitFor();
+  await page.getByRole('textbox', { name: 'bounds' }).fill('[[-2, 2], [-2, 2], [-2, 0.5]]');
+  await page.getByRole('button', { name: 'as JSON' }).click();
+  const fields = JSON.parse(await json.inputValue());
+  assert.deepEqual([fields.max_steps, fields.bounds[2]], [7, [-2, 0.5]]);
+  await json.fill(JSON.stringify({ ...fields, max_steps: 500 }));
+  await player.run();
+  await player.results();
+  await player.result.getByText('converged').waitFor();
+  await player.show('Function');
+  await player.verb('ODE');
+  await page.getByRole('button', { name: 'as JSON' }).click();
+  await page.getByRole('textbox', { name: 't1', exact: true }).fill('20');
+  assert.equal(await page.getByRole('textbox', { name: 'ts', exact: true }).inputValue(), '0:20:201');
+}, { expectedStatus: [422] });
 
 scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await player.example('Lorenz');
   await player.show('Function');
-  await page.getByRole('textbox', { name: /^More fields/ }).fill('{"t1": 2e6, "max_steps": 900000000}');
+  await page.getByRole('textbox', { name: 'max steps' }).fill('900000000');
+  await page.getByRole('textbox', { name: 't1', exact: true }).fill('2e6');
   await player.run();
   const run = page.getByRole('article', { name: 'Run', exact: true });
   await player.show('Results');

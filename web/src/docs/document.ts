@@ -1,6 +1,6 @@
 // The OpenAPI document as a list of operations, with an example body for each that takes one.
 
-import type { OpenApi } from '../lib/api';
+import type { OpenApi } from '../api/answers';
 import type { Json } from '../lib/wire';
 
 export interface Field {

@@ -3,7 +3,7 @@
 
 import { RangeSetBuilder, StateEffect, StateField } from '@codemirror/state';
 import { Decoration, EditorView, gutter, GutterMarker, WidgetType, type DecorationSet } from '@codemirror/view';
-import type { LineShape, Role } from '../lib/api';
+import type { LineShape, Role } from '../api/answers';
 import { aval } from '../lib/wire';
 
 export const setShapes = StateEffect.define<readonly LineShape[]>();

@@ -2,7 +2,7 @@
 
 import { autocompletion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete';
 import { hoverTooltip, type EditorView } from '@codemirror/view';
-import type { LanguageName } from '../lib/api';
+import type { LanguageName } from '../api/answers';
 
 const ALIASES: [RegExp, string[]][] = [
   [/^jnp\./, ['', 'np.', 'jax.numpy.']],

@@ -1,7 +1,8 @@
 // A dropped file as an input: small tables of text go into cells, everything else is uploaded
 // once and used by reference.
 
-import { api, type ArrayInfo } from '../lib/api';
+import type { ArrayInfo } from '../api/answers';
+import { api } from '../api/client';
 import { parseTable } from '../lib/csv';
 import type { Input } from '../lib/inputs';
 

@@ -111,6 +111,29 @@ export function wireOf(input: Input): Json | undefined {
   }
 }
 
+export const UNREADABLE = 'unreadable';
+
+/** What tells the shape of an input; two inputs of one outline are traced alike. */
+export function outline(input: Input): string {
+  switch (input.kind) {
+    case 'vector':
+      return `vector ${input.vector.length}`;
+    case 'matrix':
+      return `matrix ${input.matrix.length} ${input.matrix[0]?.length ?? 0}`;
+    case 'reference':
+      return input.reference ? input.reference.id : UNREADABLE;
+    case 'tree':
+      try {
+        JSON.parse(input.tree);
+        return input.tree;
+      } catch {
+        return UNREADABLE;
+      }
+    default:
+      return input.kind;
+  }
+}
+
 /** Keep what the user typed for parameters that still exist; add the new, drop the gone. */
 export function reconcile(
   inputs: readonly Input[],

@@ -18,8 +18,8 @@ export interface Settings {
   sparse: boolean;
   /** JSON text of tangents, cotangents or vectors; empty takes ones. */
   direction: string;
-  /** Extra members of the body, as JSON text of an object; for verbs the page knows no form for. */
-  extra: string;
+  /** Members of the body that a solver's form asks for. */
+  fields: Body;
 }
 
 export const DEFAULTS: Settings = {
@@ -33,12 +33,13 @@ export const DEFAULTS: Settings = {
   mode: 'auto',
   sparse: false,
   direction: '',
-  extra: '',
+  fields: {},
 };
 
-/** Verbs that take `wrt`; by default the first parameter. */
+/** Verbs that take `wrt`, what is differentiated or solved for; by default the first parameter. */
 export const TAKES_WRT = new Set([
   'grad', 'value_and_grad', 'jacobian', 'hessian', 'jvp', 'vjp', 'hvp', 'check_grads',
+  'minimize', 'least_squares', 'root', 'fixed_point',
 ]);
 
 /** Verbs whose default `wrt` is every parameter, as in JAX. */
@@ -122,6 +123,5 @@ export function bodyOf(
   if (settings.dtype !== 'float64') body.dtype = settings.dtype;
   if (settings.device) body.device = settings.device;
   if (settings.diagnose && verb !== 'check_grads') body.diagnose = true;
-  if (settings.extra.trim()) Object.assign(body, JSON.parse(settings.extra) as Body);
-  return body;
+  return { ...body, ...settings.fields };
 }

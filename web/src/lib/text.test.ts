@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTiming } from './api';
+import { parseTiming } from '../api/http';
 import { parseTable } from './csv';
 import { diffLines } from './diff';
 import { bytes, count, duration, full, short } from './format';

@@ -1,6 +1,6 @@
 // The verbs as mathematics writes them, with the role whose colour they carry.
 
-import type { Role } from './api';
+import type { Role } from '../api/answers';
 
 export interface VerbFace {
   notation: string;
@@ -22,6 +22,8 @@ const FACES: Record<string, VerbFace> = {
   root: { notation: 'f=0', name: 'Root', role: 'tangent', says: 'Solve f(x) = 0' },
   least_squares: { notation: '‖r‖²', name: 'Least squares', role: 'tangent', says: 'Fit residuals' },
   fixed_point: { notation: 'f=x', name: 'Fixed point', role: 'primal', says: 'Solve f(x) = x' },
+  linear_solve: { notation: 'Ax=b', name: 'Linear system', role: 'primal', says: 'Solve A x = b, dense or sparse' },
+  eigen: { notation: 'λ', name: 'Eigenvalues', role: 'primal', says: 'A few eigenvalues and their vectors' },
   ode: { notation: 'ẏ', name: 'ODE', role: 'primal', says: 'Integrate in time' },
   fit: { notation: 'fit', name: 'Fit', role: 'cotangent', says: 'Train on data' },
 };

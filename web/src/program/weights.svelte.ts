@@ -1,6 +1,6 @@
 // How many compiled instructions came from each source line, by role; shown in the editor's margin.
 
-import type { IrText, Role } from '../lib/api';
+import type { IrText, Role } from '../api/answers';
 
 class Weights {
   byLine = $state.raw<ReadonlyMap<number, Record<Role, number>>>(new Map());

@@ -1,6 +1,6 @@
 // What the parts of an answer are called: f, ∇f, ∂f/∂x.
 
-import type { Role } from '../lib/api';
+import type { Role } from '../api/answers';
 import type { Body } from '../lib/request';
 import type { Value } from '../lib/wire';
 
@@ -63,7 +63,7 @@ export function named(verb: string, value: Value, body: Body): NamedPart[] {
   }
   // A solver's answer names its own members.
   if (value.kind === 'branch' && value.named && !SYMBOLS[verb]) {
-    const shown = value.entries.filter(([name]) => verb !== 'ode' || (name !== 'ts' && name !== 'ys'));
+    const shown = value.entries.filter(([name]) => name !== 'trace' && (verb !== 'ode' || (name !== 'ts' && name !== 'ys')));
     return shown.map(([name, part]) => ({ label: name.replaceAll('_', ' '), value: part, role: 'primal' }));
   }
   if (verb === 'evaluate') return [{ label: 'f', value, role: 'primal' }];

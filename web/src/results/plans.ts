@@ -1,6 +1,6 @@
 // Which plots a function admits, and the calls that fill them.
 
-import { api } from '../lib/api';
+import { api } from '../api/client';
 import type { Input } from '../lib/inputs';
 import { wireOf } from '../lib/inputs';
 import type { Body } from '../lib/request';
@@ -31,10 +31,6 @@ export function contourOf(inputs: readonly Input[], output: Json | null): Contou
     return { kind: 'vector', name: only.name, names: [`${only.name}[0]`, `${only.name}[1]`] };
   }
   return null;
-}
-
-export function linspace(low: number, high: number, n: number): number[] {
-  return Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
 }
 
 /** Replace some arguments by columns of points and map over them. */
@@ -79,27 +75,29 @@ export async function sweep(
   );
 }
 
+/** Values on a grid of `side` by `side`, and gradients on a coarser one. */
 export interface FieldSample {
+  side: number;
   values: number[];
   arrows: [number, number][];
 }
 
 /** f over a grid (row-major, y outermost) and its gradient over a coarser one. */
 export async function sampleField(
-  base: Body, inputs: readonly Input[], plan: ContourPlan, xs: number[], ys: number[], coarse: [number[], number[]], signal: AbortSignal,
+  base: Body, inputs: readonly Input[], plan: ContourPlan, fine: number[], coarse: number[], signal: AbortSignal,
 ): Promise<FieldSample> {
   const { wrt: _, ...rest } = base;
-  const columns = (us: number[], vs: number[]): Record<string, Json> => {
-    const pairs = vs.flatMap((v) => us.map((u) => [u, v]));
+  const columns = (ticks: number[]): Record<string, Json> => {
+    const pairs = ticks.flatMap((v) => ticks.map((u) => [u, v]));
     if (plan.kind === 'vector') return { [plan.name]: pairs };
     return { [plan.names[0]]: pairs.map(([u]) => u as number), [plan.names[1]]: pairs.map(([, v]) => v as number) };
   };
   const wrt: Json = plan.kind === 'vector' ? plan.name : plan.names;
   const [values, slopes] = await Promise.all([
-    numbersOf('evaluate', mapped(rest, inputs, columns(xs, ys)), signal),
-    numbersOf('grad', mapped({ ...rest, wrt }, inputs, columns(...coarse)), signal),
+    numbersOf('evaluate', mapped(rest, inputs, columns(fine)), signal),
+    numbersOf('grad', mapped({ ...rest, wrt }, inputs, columns(coarse)), signal),
   ]);
-  return { values: values[0] ?? [], arrows: arrowsOf(slopes, coarse[0].length * coarse[1].length) };
+  return { side: fine.length, values: values[0] ?? [], arrows: arrowsOf(slopes, coarse.length ** 2) };
 }
 
 /** Gradients come as two columns, as rows of two, or as one matrix of two rows. */

@@ -1,0 +1,43 @@
+// What the page shows and would send: the source, what is asked of it, and a value for each input.
+
+import { inputOf, type Input } from '../lib/inputs';
+import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from '../lib/request';
+import type { Json } from '../lib/wire';
+
+export const RANGE: [number, number] = [-5, 5];
+
+export class Draft {
+  settings = $state<Settings>({ ...DEFAULTS });
+  inputs = $state<Input[]>([]);
+  /** The range that plots are drawn over. */
+  range = $state<[number, number]>(RANGE);
+  exampleId = $state('');
+  /** Shapes of the result, as of the last check of this source; null while unknown. */
+  output = $state.raw<Json | null>(null);
+
+  /** The body that pressing Run would send; null while an input is not readable. */
+  readonly body = $derived.by<Body | null>(() => {
+    try {
+      return bodyOf(this.settings, this.inputs, this.output);
+    } catch {
+      return null;
+    }
+  });
+  readonly fingerprint = $derived(JSON.stringify([this.settings.verb, this.body]));
+
+  /** The function and arguments as shown, for plots and checks that ask another verb. */
+  bodyFor(verb: string, patch: Partial<Settings> = {}): Body {
+    const settings = { ...this.settings, direction: '', fields: {}, diagnose: false, ...patch, verb };
+    const wrt = TAKES_WRT.has(verb) ? settings.wrt : [];
+    return bodyOf({ ...settings, wrt }, this.inputs, this.output);
+  }
+
+  /** The number that a scalar input holds. */
+  scalar(name: string): number {
+    return this.inputs.find((input) => input.name === name)?.scalar ?? 0;
+  }
+
+  input(name: string): Input {
+    return this.inputs.find((input) => input.name === name) ?? inputOf(name, 0);
+  }
+}

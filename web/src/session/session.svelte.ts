@@ -1,0 +1,85 @@
+// The state of the page and what moves it: edit → check; run → result → program.
+// Components read it and call its methods; its parts alone decide when the server is asked.
+
+import type { Example } from '../gallery/example';
+import { inputOf, type Input } from '../lib/inputs';
+import { DEFAULTS, type Settings } from '../lib/request';
+import { pack, unpack } from '../lib/share';
+import { Calls } from './calls.svelte';
+import { Check } from './check.svelte';
+import { Compiled } from './compiled.svelte';
+import { Draft, RANGE } from './draft.svelte';
+import { readLink, write } from './link';
+import { Server } from './server.svelte';
+
+export class Session extends Draft {
+  /** The source line under the pointer or cursor, wherever that is. */
+  line = $state<number | null>(null);
+
+  readonly server = new Server();
+  readonly check = new Check(this);
+  readonly compiled = new Compiled();
+  readonly calls = new Calls(this, this.check, this.server, this.compiled);
+
+  readonly stale = $derived.by(() => {
+    const { run } = this.calls;
+    return run !== null && JSON.stringify([run.verb, run.body]) !== this.fingerprint;
+  });
+
+  /** Put an example on the page. It is traced, not run. */
+  open(example: Example): void {
+    this.exampleId = example.id;
+    this.range = example.range ?? RANGE;
+    const inputs = Object.entries(example.args).map(([name, value]) => {
+      const [low, high] = example.sliders?.[name] ?? [];
+      return { ...inputOf(name, value), ...(low === undefined || high === undefined ? {} : { low, high }) };
+    });
+    this.#reset({ ...DEFAULTS, ...example.settings }, inputs);
+  }
+
+  #reset(settings: Settings, inputs: Input[]): void {
+    this.settings = settings;
+    this.inputs = inputs;
+    this.line = null;
+    this.calls.clear();
+    this.compiled.clear();
+    this.check.clear();
+  }
+
+  setSource(source: string): void {
+    if (source === this.settings.source) return;
+    this.settings.source = source;
+    this.check.edited();
+  }
+
+  /** An input's value or shape changed. */
+  moved(): void {
+    this.check.edited();
+    this.calls.moved();
+  }
+
+  /** Trace and compile without running, to read the program. */
+  async compile(): Promise<void> {
+    await this.check.settle();
+    if (this.body === null) return;
+    this.calls.running = true;
+    await this.compiled.make(this.settings.verb, this.body);
+    this.calls.running = false;
+  }
+
+  async link(): Promise<string> {
+    return `${location.origin}${location.pathname}#${await pack(write(this))}`;
+  }
+
+  /** Restore a fragment. True when it held a state. It is traced and never run. */
+  async restore(fragment: string): Promise<boolean> {
+    const linked = readLink(await unpack(fragment));
+    if (linked === null) return false;
+    this.range = linked.range ?? RANGE;
+    this.exampleId = '';
+    this.#reset(linked.settings, linked.inputs);
+    return true;
+  }
+}
+
+export const session = new Session();
