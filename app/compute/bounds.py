@@ -13,7 +13,7 @@ import jax
 from jax.extend import core as jex
 
 from app.compute.limits import EngineLimits
-from app.compute.lines import origin
+from app.compute.lines import named
 from app.core.errors import LimitExceeded
 from app.core.values import span
 
@@ -92,8 +92,8 @@ def nbytes(aval: Any) -> int:
 
 def line_of(scope: str) -> int | None:
     """The innermost source line that a scope names."""
-    found = origin(scope)
-    return found.lines[-1] if found else None
+    found = named(scope)
+    return found[-1] if found else None
 
 
 def _check_bytes(aval: Any, operation: str, scope: str, limits: EngineLimits) -> None:

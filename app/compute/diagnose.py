@@ -34,9 +34,10 @@ def diagnose(closed: Any, leaves: Sequence[Any], budget: int) -> list[dict[str, 
     values = [jax.numpy.asarray(leaf) for leaf in leaves]
     steps = Budget(budget)
     findings = _blame(Body(closed.jaxpr, tuple(closed.consts)), values, "", steps, 0)
+    reversals = lines.reversals(scope for _, scope in bounds.equations(closed.jaxpr))
     told: dict[str, dict[str, Any]] = {}
     for finding in findings:
-        said = finding.to_wire()
+        said = finding.to_wire(reversals)
         # a solver that failed is one finding a line and role, however many of its operations did
         told.setdefault(f"{said['line']} {said['role']} {said['message']}", said)
     return list(told.values())[:MAX_FINDINGS]
@@ -72,7 +73,7 @@ class Suspect:
     outputs: list[Any]
     scope: str
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self, reversals: int) -> dict[str, Any]:
         """The finding as plain data: non-finite numbers as strings."""
         solver = lines.solver(self.scope)
         name = solver or self.equation.primitive.name
@@ -82,7 +83,7 @@ class Suspect:
         value = _number(bad[tuple(index)])
         of = f" of {' and '.join(map(str, inputs))}" if inputs else ""
         where = f" at index {index}" if index else ""
-        part = lines.role(self.scope)
+        part = lines.role(self.scope, reversals)
         message = f"{name}{of}{where} is {value}"
         if solver:
             message = f"{name}: {NO_SOLUTION if part == lines.PRIMAL else NO_DERIVATIVE}"

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from app.compute import bounds, diagnose, executable, ir
+from app.compute import bounds, diagnose, executable, ir, lines
 from app.compute.executable import Executable
 from app.compute.language import parse
 from app.compute.limits import EngineLimits
@@ -101,12 +101,13 @@ class Engine:
         """The program's text at a stage (jaxpr, stablehlo, hlo) with its line map."""
         ir.require_stage(stage)
         traced = trace(spec, self._limits)
+        reversals = lines.reversals(scope for _, scope in bounds.equations(traced.closed.jaxpr))
         if stage == "jaxpr":
-            return ir.jaxpr(traced.closed)
+            return ir.jaxpr(traced.closed, reversals)
         if stage == "stablehlo":
             with precision(spec.dtype), refusing():
-                return ir.stablehlo(traced.stage.lower().as_text(debug_info=True))
-        return ir.hlo(compile_stage(lower(spec, traced), self._limits).as_text())
+                return ir.stablehlo(traced.stage.lower().as_text(debug_info=True), reversals)
+        return ir.hlo(compile_stage(lower(spec, traced), self._limits).as_text(), reversals)
 
     def diagnose(self, spec: ProgramSpec, leaves: Sequence[np.ndarray]) -> list[dict[str, Any]]:
         """The first operations whose results are not finite although their inputs are."""

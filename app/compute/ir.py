@@ -1,12 +1,12 @@
 """A program's text at each stage, with the source lines and the role of every line of it.
 
+``reversals`` is how deep the program nests reverse mode (``lines.reversals``).
 Locations of our own code are removed: a client sees its function's lines and no file paths.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from app.compute.lines import Origin, origin
@@ -20,7 +20,7 @@ _METADATA = re.compile(r",? ?metadata=\{[^}]*\}")
 _HLO_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
-def jaxpr(closed: Any) -> dict[str, Any]:
+def jaxpr(closed: Any, reversals: int) -> dict[str, Any]:
     """The traced program, nested programs indented below the operation that holds them."""
     text = closed.pretty_print(use_color=False, name_stack=True)
     lines, origins, enclosing = [], [], []
@@ -30,7 +30,7 @@ def jaxpr(closed: Any) -> dict[str, Any]:
         indent = len(kept) - len(kept.lstrip())
         while enclosing and enclosing[-1][0] >= indent:
             enclosing.pop()
-        found = origin(scope) if scope else None
+        found = origin(scope, reversals) if scope else None
         above = enclosing[-1][1] if enclosing else None
         if scope is not None:
             enclosing.append((indent, found or above))
@@ -39,7 +39,7 @@ def jaxpr(closed: Any) -> dict[str, Any]:
     return _mapped(lines, origins)
 
 
-def stablehlo(text: str) -> dict[str, Any]:
+def stablehlo(text: str, reversals: int) -> dict[str, Any]:
     """StableHLO printed with debug information: locations become the line map."""
     aliases = {name: body for name, body in map(_alias, text.splitlines()) if name}
     lines, origins = [], []
@@ -49,11 +49,11 @@ def stablehlo(text: str) -> dict[str, Any]:
         places = _LOC.findall(line)
         scope = _resolve(places[-1], aliases) if places else ""
         lines.append(_LOC.sub("", line))
-        origins.append(origin(scope))
+        origins.append(origin(scope, reversals))
     return _mapped(lines, origins)
 
 
-def hlo(text: str) -> dict[str, Any]:
+def hlo(text: str, reversals: int) -> dict[str, Any]:
     """Optimised HLO: the ``op_name`` of each instruction becomes the line map."""
     lines, origins, in_table = [], [], False
     for line in text.splitlines():
@@ -62,7 +62,7 @@ def hlo(text: str) -> dict[str, Any]:
             continue
         name = _OP_NAME.search(line)
         lines.append(_METADATA.sub("", line))
-        origins.append(origin(name.group(1)) if name else None)
+        origins.append(origin(name.group(1), reversals) if name else None)
     return _mapped(lines, origins)
 
 
@@ -90,11 +90,7 @@ def _mapped(lines: list[str], origins: list[Origin | None]) -> dict[str, Any]:
     return {"text": "\n".join(lines) + "\n", "lines": entries}
 
 
-STAGES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "jaxpr": jaxpr,
-    "stablehlo": stablehlo,
-    "hlo": hlo,
-}
+STAGES = ("jaxpr", "stablehlo", "hlo")
 
 
 def require_stage(stage: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.compute import lines
 from app.compute.engine import Engine
 from app.core.errors import NotFound
 from tests.compute.engine.calls import spec_of
@@ -26,7 +27,9 @@ def test_lines_and_roles(engine: Engine, stage: str) -> None:
     sine = [entry for entry in found["lines"] if SINE[stage] in text[entry["n"] - 1]]
     assert sine
     assert all(entry["source"][-1] == 2 for entry in sine)
-    assert {entry["role"] for entry in found["lines"]} == {"tangent", "cotangent"}
+    # The forward pass of a gradient is the function itself; only pulling back is another role.
+    assert {entry["role"] for entry in sine} == {"primal"}
+    assert {entry["role"] for entry in found["lines"]} == {"primal", "cotangent"}
     assert {line for entry in found["lines"] for line in entry["source"]} <= {2, 3, 4, 5}
 
 
@@ -34,6 +37,33 @@ def test_lines_and_roles(engine: Engine, stage: str) -> None:
 def test_values_alone_are_primal(engine: Engine, stage: str) -> None:
     spec, _ = spec_of("evaluate", {"function": SOURCE, "args": [[1.0, 2.0]]})
     assert {entry["role"] for entry in engine.ir(spec, stage)["lines"]} == {"primal"}
+
+
+def roles_of(engine: Engine, verb: str, operation: str, **extra: object) -> list[str]:
+    """The roles of the lines of the traced program that hold an operation."""
+    source = "def f(x):\n    return jnp.sum(jnp.exp(x))"
+    spec, _ = spec_of(verb, {"function": source, "args": [[1.0, 2.0]], **extra})
+    found = engine.ir(spec, "jaxpr")
+    text = found["text"].splitlines()
+    return [e["role"] for e in found["lines"] if f" {operation} " in text[e["n"] - 1]]
+
+
+def test_roles_of_each_mode(engine: Engine) -> None:
+    """exp is the function itself; its derivative, a product with it, is pushed or pulled."""
+    assert roles_of(engine, "grad", "exp") == ["primal"]
+    assert roles_of(engine, "grad", "mul") == ["cotangent"]
+    assert roles_of(engine, "grad", "exp", vmap={"in_axes": 0}, args=[[[1.0], [2.0]]]) == ["primal"]
+    assert set(roles_of(engine, "jvp", "mul", tangents=[[1.0, 1.0]])) == {"tangent"}
+    # Forward over reverse: what is pushed through the forward pass, and through the pull back.
+    assert set(roles_of(engine, "hessian", "mul")) == {"tangent", "cotangent"}
+
+
+def test_depth_of_transforms() -> None:
+    assert lines.reversals(["jit(f)/jvp(L2)/mul", "transpose(jvp(L2))/transpose(jvp(L3))"]) == 1
+    assert lines.reversals(["transpose(jvp(transpose(jvp(L2))))"]) == 2
+    assert lines.reversals([]) == 0
+    assert lines.role("jit(f)/jvp(L2)/jvp(exp)", 1) == "primal"
+    assert lines.role("vmap(jvp(jvp(L2)))", 1) == "tangent"
 
 
 @pytest.mark.parametrize("stage", STAGES)
