@@ -14,8 +14,6 @@ from tests.case_requests import asked, corpus, decode, load_cases, value
 
 KINDS = ("minimize", "root", "least_squares", "ode", "fit")
 CASES = load_cases(*KINDS)
-KNOWN_MISSES = {"ode-impulse", "ode-event-two-in-step"}
-"""What adaptive steps cannot see; docs/solvers.md says so."""
 NAMES = {"solution": "x", "value": "fun"}
 """Our words for the corpus's."""
 
@@ -70,7 +68,7 @@ def test_beyond(client: httpx.Client, record_property: Any) -> None:
     cases = [case for case in CASES if case["level"] == "beyond"]
     missed = {case["id"] for case in cases if not corpus.compare_case(case, ask(client, case))[0]}
     record_property("beyond", f"{len(cases) - len(missed)} of {len(cases)}")
-    assert missed <= KNOWN_MISSES
+    assert not missed
 
 
 def test_outcome_is_a_sentence(client: httpx.Client) -> None:

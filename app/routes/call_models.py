@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -55,7 +55,9 @@ Constant = Annotated[Any, AfterValidator(_constant)]
 
 
 class CallFields(RunFields):
-    """What every verb takes."""
+    """What every verb takes; ``INPUTS`` are further values that the codec reads like args."""
+
+    INPUTS: ClassVar[tuple[str, ...]] = ()
 
     function: str | dict[str, Any]
     wrt: Parameter | list[Parameter] | None = None

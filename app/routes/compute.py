@@ -15,7 +15,14 @@ from app.core.codec.calls import DecodedBody, decode_body, encode_body
 from app.core.codec.documents import Media, dump
 from app.routes import problems
 from app.routes.clients import client_of
-from app.routes.models import VERB_FIELDS, CallFields, RunFields, options_of, validate
+from app.routes.models import (
+    VERB_FIELDS,
+    CallFields,
+    RunFields,
+    inputs_of,
+    options_of,
+    validate,
+)
 from app.routes.preference import Preference, idempotency_key, preference_of
 from app.routes.reading import (
     BodyLimits,
@@ -118,11 +125,11 @@ class ComputeEndpoint:
         if verb is None:
             name = path[len(PROGRAMS) :]
             spec = await services.programs.spec(name)
-            decoded = await self._decode(body, media, spec.dtype)
+            decoded = await self._decode(body, media, spec.verb, spec.dtype)
             fields: RunFields = validate(RunFields, decoded.fields)
             spec, leaves = await services.calls.fitted(name, _inputs(decoded))
             return _Asked(spec, leaves, fields, _run_options(fields))
-        decoded = await self._decode(body, media, abstract=verb == "abstract_eval")
+        decoded = await self._decode(body, media, verb)
         inputs = _inputs(decoded)
         written = dump([verb, decoded.fields, inputs.groups], "msgpack")
         known = self._known.get(written)
@@ -172,7 +179,7 @@ class ComputeEndpoint:
         return 202, dump({"run": run.id, "status": run.status}, media), head
 
     async def _decode(
-        self, body: bytes, media: Media, dtype: str | None = None, *, abstract: bool = False
+        self, body: bytes, media: Media, verb: str, dtype: str | None = None
     ) -> DecodedBody:
         services = self._services
         # msgpack holds arrays as bytes: decoding it is cheap whatever its size.
@@ -184,7 +191,8 @@ class ComputeEndpoint:
             media,
             services.codec_limits,
             dtype=dtype,
-            abstract=abstract,
+            abstract=verb == "abstract_eval",
+            own=inputs_of(verb),
         )
 
     async def _encode(self, answer: Answer, asked: _Asked, media: Media) -> bytes:

@@ -22,6 +22,7 @@ __all__ = [
     "Output",
     "RunFields",
     "Vmap",
+    "inputs_of",
     "options_of",
     "validate",
 ]
@@ -75,6 +76,11 @@ def options_of(fields: CallFields) -> dict[str, Any]:
     """What of the fields shapes the program: goes into its key. Defaults are left out."""
     names = {*_COMMON_OPTIONS, *(set(type(fields).model_fields) - set(CallFields.model_fields))}
     return fields.model_dump(include=names, exclude_defaults=True, exclude_none=True)
+
+
+def inputs_of(verb: str) -> tuple[str, ...]:
+    """The inputs of a verb beside those of every verb; they are values, not part of its key."""
+    return VERB_FIELDS[verb].INPUTS if verb in VERB_FIELDS else ()
 
 
 def validate(model: type[Fields], document: dict[str, Any]) -> Any:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from app.core.codec.calls import decode_body
+from app.core.codec.calls import DecodedBody, decode_body
+from app.core.codec.documents import Media
 from app.core.errors import NotFound
 from app.routes import answers
 from app.routes.dependencies import read, services_of
@@ -25,14 +26,14 @@ async def post_program(
 ) -> Response:
     """Compile from shapes or values: id, signature, cost, and where the program was found."""
     body, media = await read(request, services)
-    weight = len(body) if media == "json" else 0
-    decoded = await services.codec.run(
-        weight, decode_body, body, media, services.codec_limits, abstract=True
-    )
-    verb = decoded.fields.pop("verb", "evaluate")
+    decoded = await _decoded(body, media, services)
+    verb = decoded.fields.get("verb", "evaluate")
     model = VERB_FIELDS.get(verb) if isinstance(verb, str) else None
     if model is None:
         raise NotFound(f"No verb {str(verb)[:40]!r}", hint="One of " + ", ".join(VERB_FIELDS))
+    if model.INPUTS:
+        decoded = await _decoded(body, media, services, model.INPUTS)
+    decoded.fields.pop("verb", None)
     fields: CallFields = validate(model, decoded.fields)
     source = await services.functions.resolve(fields.function)
     groups = {"args": [], **decoded.inputs}
@@ -48,6 +49,15 @@ async def post_program(
     name = program_id(found.image.key)
     created = found.cache == "compiled"
     return answers.resource(_described(found), name, f"/v1/programs/{name}", created=created)
+
+
+async def _decoded(
+    body: bytes, media: Media, services: Services, own: tuple[str, ...] = ()
+) -> DecodedBody:
+    weight = len(body) if media == "json" else 0
+    return await services.codec.run(
+        weight, decode_body, body, media, services.codec_limits, abstract=True, own=own
+    )
 
 
 def _described(found: FoundProgram) -> dict[str, Any]:

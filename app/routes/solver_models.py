@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,8 @@ class MinimizeFields(TracedFields):
 
     bounds: Bounds | None = None
     constraints: dict[Literal["equality", "inequality"], str | list[str]] | None = None
+    hessian: Literal["auto", "dense", "sparse", "hvp"] | None = None
+    options: dict[str, Any] | None = None
 
 
 class LeastSquaresFields(TracedFields):
@@ -49,16 +51,17 @@ class RootFields(TracedFields):
 
 
 class OdeFields(SolverFields):
-    """ode: f(t, y, *parameters); ``event`` and ``loss`` name functions of the source."""
+    """ode: f(t, y, *parameters); ``event``, ``loss`` and ``noise`` name functions of the source."""
 
-    t0: float = 0.0
-    t1: float
-    ts: list[float] | None = None
+    INPUTS: ClassVar[tuple[str, ...]] = ("t0", "t1", "ts", "seed")
     rtol: Positive | None = None
     atol: Positive | list[Positive] | None = None
     dt0: Positive | None = None
     event: str | None = None
     loss: str | None = None
+    adjoint: Literal["checkpoint", "backsolve"] | None = None
+    noise: str | None = None
+    paths: Count | None = None
 
 
 class FitFields(SolverFields):
@@ -80,10 +83,11 @@ class LinearSolveFields(CallFields):
     """linear_solve: args are a matrix and one right-hand side, or many as columns."""
 
     function: str | dict[str, Any] = "lambda A, b: b"
-    method: Literal["direct", "cg", "gmres", "bicgstab"] | None = None
-    preconditioner: Literal["none", "jacobi"] | None = None
+    method: Literal["direct", "cg", "gmres", "bicgstab", "lsmr"] | None = None
+    preconditioner: Literal["none", "jacobi", "ilu"] | None = None
     tol: Positive | None = None
     maxiter: Count | None = None
+    damp: float | None = None
 
 
 class EigenFields(CallFields):

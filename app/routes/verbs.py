@@ -18,6 +18,19 @@ _INPUTS: dict[str, Any] = {
         "default": [],
     },
 }
+_OWN: dict[str, Any] = {
+    "t0": {"description": "Where the solution starts: a number", "default": 0.0},
+    "t1": {"description": "Where it ends: a number, after or before t0"},
+    "ts": {"description": "Times between t0 and t1 to keep the solution at, in any order"},
+    "seed": {
+        "description": "A whole number: the same one gives the same result",
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 2**31 - 1,
+        "default": 0,
+    },
+}
+"""Inputs that single verbs have beside ``args``."""
 _GROUPS = {"jvp": "tangents", "vjp": "cotangents", "hvp": "vectors"}
 _SUMMARIES = {
     "evaluate": "f(args)",
@@ -73,6 +86,7 @@ def _operation(verb: str, model: type[CallFields]) -> dict[str, Any]:
     inputs = dict(_INPUTS)
     if verb in _GROUPS:
         inputs[_GROUPS[verb]] = _VALUE
+    inputs |= {name: _OWN[name] for name in model.INPUTS}
     return _described(verb, _SUMMARIES[verb], model, inputs)
 
 

@@ -60,7 +60,7 @@ def test_an_integration_tells_how_much_is_done(server: ServerProcess) -> None:
 
 def test_the_gradient_of_a_loss_behind_an_integration_is_one_piece(server: ServerProcess) -> None:
     source = "def loss(y):\n    return y**2\n\ndef f(t, y, k):\n    return -k * y\n"
-    body = {"function": source, "args": [1.0, 1.0], "t1": 1.0, "loss": "loss"}
+    body = {"function": source, "args": [1.0, 1.0], "t1": 1.0, "loss": "loss", "method": "tsit5"}
     with Follower(server.url) as here:
         run = here.wait(here.begin("ode", body), longest_s=100)
         assert run["status"] == "done", run

@@ -1,8 +1,4 @@
-"""``ode`` as a machine: adaptive steps from t0 to t1, save points, one event.
-
-The error of a step is measured as in Hairer, Norsett and Wanner, "Solving ODEs I", section II.4,
-and the next step chosen by a PI controller (section IV.2 of the second volume).
-"""
+"""``ode`` as a machine: steps from t0 to t1, save points, one event."""
 
 from __future__ import annotations
 
@@ -13,14 +9,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from app.compute.solvers.integrators import PATIENCE, STIFF, Stepper, Tried, radius
+from app.compute.solvers.control import Control, growth, rms
+from app.compute.solvers.events import Event
+from app.compute.solvers.integrators import PATIENCE, STIFF, radius
 from app.compute.solvers.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
-
-SHARPEN = 60
-"""Halvings that find an event within one step."""
-SAMPLES = 16
-"""Points within a step where the event is looked at."""
+from app.compute.solvers.overlooked import overlooked, points
+from app.compute.solvers.steps import Stepper, Tried
+from app.compute.solvers.times import Times
 
 
 class Course(NamedTuple):
@@ -48,54 +44,43 @@ class Integration:
     f: Callable[[Any, Any], Any]
     steppers: tuple[Stepper, ...]
     y0: Any
-    times: tuple[Any, Any]
-    save: Any
-    event: Callable[[Any, Any], Any] | None
-    rtol: float
-    atol: Any
+    times: Times
+    event: Event | None
+    control: Control
     first: float | None
     max_steps: int
+    timed: bool
     answer: Callable[[Course], dict[str, Any]]
 
     def init(self) -> Course:
         """The start, with a first step chosen from the slopes there."""
-        t0, t1 = self.times
+        t0, t1 = self.times.start, self.times.end
         y, dtype = self.y0, self.y0.dtype
         zero = jnp.zeros((), jnp.int32)
         finite = all_finite(y, self.f(t0, y))
         outcome = jnp.where(t0 >= t1, Outcome.END, Outcome.RUNNING)
-        outcome = jnp.where(finite, outcome, Outcome.START).astype(jnp.int32)
+        outcome = jnp.where(finite, outcome, Outcome.START)
+        outcome = jnp.where(self.times.good, outcome, Outcome.TIMES).astype(jnp.int32)
         vector = jnp.cos(jnp.arange(y.size, dtype=dtype) + 1.0)
-        saved = jnp.full((self.save.size, y.size), jnp.nan, dtype)
-        saved = jnp.where((self.save <= t0)[:, None], y, saved)
+        before = self.times.save <= t0
+        saved = jnp.where(before[:, None], y, jnp.full((before.size, y.size), jnp.nan, dtype))
         return Course(
             t=t0, y=y, size=self._first_step(), error=jnp.ones((), dtype),
             stiff=zero, implicit=jnp.zeros((), bool), vector=vector / jnp.linalg.norm(vector),
-            saved=saved, index=jnp.sum(self.save <= t0).astype(jnp.int32), event=self._event(t0, y),
+            saved=saved, index=jnp.sum(before).astype(jnp.int32),
+            event=jnp.zeros((), dtype) if self.event is None else self.event.g(t0, y),
             steps=zero, rejected=zero, outcome=outcome,
         )  # fmt: skip
 
     def _first_step(self) -> Any:
-        """Hairer, Norsett and Wanner's choice, section II.4, or the client's."""
-        t0, t1 = self.times
+        """The client's choice or one from the slopes; a fixed step goes a whole number of times."""
+        t0, t1 = self.times.start, self.times.end
+        if self.steppers[0].fixed:
+            first = (t1 - t0) / 1000 if self.first is None else self.first
+            return (t1 - t0) / jnp.maximum(1.0, jnp.ceil((t1 - t0) / first))
         if self.first is not None:
             return jnp.minimum(jnp.asarray(self.first, self.y0.dtype), t1 - t0)
-        scale = self.atol + self.rtol * jnp.abs(self.y0)
-        slope = self.f(t0, self.y0)
-        d0, d1 = _rms(self.y0 / scale), _rms(slope / scale)
-        h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 > 0, d1, 1.0))
-        bent = (self.f(t0 + h0, self.y0 + h0 * slope) - slope) / scale
-        d2 = _rms(bent) / h0
-        largest = jnp.maximum(d1, d2)
-        order = self.steppers[0].order
-        h1 = jnp.where(
-            largest <= 1e-15,
-            jnp.maximum(1e-6, 1e-3 * h0),
-            (0.01 / jnp.where(largest > 0, largest, 1.0)) ** (1.0 / order),
-        )
-        chosen = jnp.minimum(100.0 * h0, h1)
-        chosen = jnp.where(jnp.isfinite(chosen) & (chosen > 0), chosen, 1e-6)
-        return jnp.minimum(chosen, t1 - t0)
+        return self.control.first(self.f, self.steppers[0].order, (t0, t1), self.y0)
 
     def step(self, state: Course) -> Course:
         """Try one step and take it where its error is within tolerance."""
@@ -109,6 +94,18 @@ class Integration:
             state,
         )
 
+    def is_stiff(self) -> Any:
+        """Whether the explicit one of two methods gives up, looked at without the other."""
+        explicit = self.steppers[0]
+
+        def more(state: Course) -> Any:
+            return (state.outcome == Outcome.RUNNING) & ~state.implicit
+
+        def step(state: Course) -> Course:
+            return self._watch(self._try(explicit, state), state)
+
+        return jax.lax.while_loop(more, step, jax.tree.map(jnp.asarray, self.init())).implicit
+
     def _watch(self, new: Course, old: Course) -> Course:
         """Count steps held by stability; go over to the implicit method after some."""
         size, vector = radius(self.f, new.t, new.y, old.vector)
@@ -119,21 +116,16 @@ class Integration:
         return new._replace(stiff=stiff, vector=vector, implicit=stiff >= PATIENCE)
 
     def _try(self, stepper: Stepper, c: Course) -> Course:
-        t1 = self.times[1]
-        aim = t1
-        if stepper.implicit and self.save.size:
-            # Its dense output is coarse: stop at each save point.
-            ahead = self.save[jnp.minimum(c.index, self.save.size - 1)]
-            aim = jnp.where(c.index < self.save.size, jnp.minimum(ahead, t1), t1)
-        last = c.t + 1.01 * c.size >= aim
-        following = jnp.where(last, aim, c.t + c.size)
+        following, last = self._aim(stepper, c)
         tried, dense = stepper.step(c.t, following, c.y)
-        scale = self.atol + self.rtol * jnp.maximum(jnp.abs(c.y), jnp.abs(tried.y))
-        error = _rms(tried.error / scale)
+        scale = self.control.scale(c.y, tried.y)
+        blind = self._overlooked(stepper, c, following, tried, dense, scale)
+        error = jnp.where(blind, jnp.inf, rms(tried.error / scale))
         taken = error <= 1.0
-        width = following - c.t
-        size = width * self._factor(stepper, error, c.error, taken)
-        size = jnp.where(last & taken, jnp.maximum(size, c.size), size)
+        size = c.size
+        if not stepper.fixed:
+            size = (following - c.t) * growth(stepper.order, error, c.error, taken)
+            size = jnp.where(last & taken, jnp.maximum(size, c.size), size)
         saved, index = self._save(stepper, c, following, dense, tried, taken)
         new = c._replace(
             t=jnp.where(taken, following, c.t),
@@ -145,87 +137,90 @@ class Integration:
             steps=c.steps + 1,
             rejected=c.rejected + (~taken).astype(jnp.int32),
         )
-        new = new._replace(outcome=self._outcome(new, taken))
-        return self._happened(stepper, c, new, following, dense, taken)
+        new = new._replace(outcome=self._outcome(stepper, new, taken))
+        return self._search(stepper, c, new, following, dense, taken)
 
-    def _factor(self, stepper: Stepper, error: Any, before: Any, taken: Any) -> Any:
-        """A PI controller: grow by at most 10, shrink by at least 5; never grow after failing."""
-        order = stepper.order
-        safe = jnp.where(error > 0, error, 1e-10)
-        smooth = safe ** (-0.7 / order) * before ** (0.4 / order)
-        plain = safe ** (-1.0 / order)
-        wide = jnp.clip(0.9 * smooth, 0.2, 10.0)
-        narrow = jnp.clip(0.9 * plain, 0.1, 0.9)
-        return jnp.where(taken, wide, jnp.where(jnp.isfinite(error), narrow, 0.1))
+    def _aim(self, stepper: Stepper, c: Course) -> tuple[Any, Any]:
+        """Where the next step ends, and whether that is where it had to stop."""
+        aim, save = self.times.end, self.times.save
+        if stepper.stops and save.size:
+            ahead = save[jnp.minimum(c.index, save.size - 1)]
+            aim = jnp.where(c.index < save.size, jnp.minimum(ahead, aim), aim)
+        last = c.t + 1.01 * c.size >= aim
+        following = c.t + c.size
+        if stepper.fixed and not stepper.stops:
+            # Counted from the start: a million additions would lose digits of the time.
+            following = self.times.start + (c.steps + 1).astype(c.t.dtype) * c.size
+        return jnp.where(last, aim, following), last
+
+    def _overlooked(
+        self, stepper: Stepper, c: Course, following: Any, tried: Tried, dense: Any, scale: Any
+    ) -> Any:
+        """Whether a pulse in time lies within the step that none of its stages saw."""
+        if not self.timed or stepper.fixed or stepper.stops:
+            return jnp.zeros((), bool)
+
+        def between(at: Any) -> Any:
+            return stepper.between(c.t, following, dense, at)
+
+        part = (self.times.end - self.times.start) / points(c.y.size)
+        ends = (c.t, following)
+        return overlooked(self.f, between, ends, part, tried.y - c.y, scale)
 
     def _save(
         self, stepper: Stepper, c: Course, following: Any, dense: Any, tried: Tried, taken: Any
     ) -> tuple[Any, Any]:
         """Fill in the save points that lie within the step."""
-        count = self.save.size
+        count = self.times.save.size
         if not count:
             return c.saved, c.index
 
         def more(carry: tuple[Any, Any]) -> Any:
             index = carry[1]
-            at = self.save[jnp.minimum(index, count - 1)]
+            at = self.times.save[jnp.minimum(index, count - 1)]
             return taken & (index < count) & (at <= following)
 
         def fill(carry: tuple[Any, Any]) -> tuple[Any, Any]:
             saved, index = carry
-            at = self.save[index]
+            at = self.times.save[index]
             y = jnp.where(at == following, tried.y, stepper.between(c.t, following, dense, at))
             return saved.at[index].set(y), index + 1
 
         return jax.lax.while_loop(more, fill, (c.saved, c.index))
 
-    def _outcome(self, new: Course, taken: Any) -> Any:
-        t1 = self.times[1]
+    def _outcome(self, stepper: Stepper, new: Course, taken: Any) -> Any:
+        t1 = self.times.end
         eps = jnp.finfo(new.t.dtype).eps
-        room = jnp.maximum(jnp.abs(new.t), (t1 - self.times[0]) * eps)
+        room = jnp.maximum(jnp.abs(new.t), (t1 - self.times.start) * eps)
         outcome = jnp.where(new.steps >= self.max_steps, Outcome.LIMIT, Outcome.RUNNING)
+        if stepper.fixed:
+            outcome = jnp.where(~taken, Outcome.NOT_FINITE, outcome)
         outcome = jnp.where(~taken & (new.size <= 4 * eps * room), Outcome.STEP_UNDERFLOW, outcome)
         outcome = jnp.where(new.t >= t1, Outcome.END, outcome)
         huge = jnp.max(jnp.abs(new.y)) > jnp.finfo(new.y.dtype).max ** 0.5
         return jnp.where(huge, Outcome.STEP_UNDERFLOW, outcome).astype(jnp.int32)
 
-    def _event(self, t: Any, y: Any) -> Any:
-        return jnp.zeros_like(self.y0[0]) if self.event is None else self.event(t, y)
-
-    def _happened(
+    def _search(
         self, stepper: Stepper, old: Course, new: Course, following: Any, dense: Any, taken: Any
     ) -> Course:
-        """Stop at the first change of the event's sign within the step, found by halving."""
-        event = self.event
-        if event is None:
+        """Stop at the first change of the event's sign within a step that was taken."""
+        if self.event is None:
             return new
-        parts = old.t + (following - old.t) * jnp.linspace(0.0, 1.0, SAMPLES + 1)[1:]
-        inside = jax.vmap(lambda at: stepper.between(old.t, following, dense, at))(parts[:-1])
-        values = jax.vmap(event)(parts, jnp.concatenate([inside, new.y[None]]))
-        changed = jnp.sign(values) * jnp.sign(old.event) < 0
-        changed = changed | ((values == 0) & (old.event != 0))
-        found = taken & jnp.any(changed)
-        at = jnp.argmax(changed)
-        low = jnp.where(at > 0, parts[jnp.maximum(at - 1, 0)], old.t)
-
-        def halve(_: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
-            low, high = ends
-            middle = 0.5 * (low + high)
-            y = stepper.step(old.t, middle, old.y)[0].y
-            before = jnp.sign(event(middle, y)) == jnp.sign(old.event)
-            return jnp.where(before, middle, low), jnp.where(before, high, middle)
-
-        def locate() -> tuple[Any, Any]:
-            _, t = jax.lax.fori_loop(0, SHARPEN, halve, (low, parts[at]))
-            return t, stepper.step(old.t, t, old.y)[0].y
-
-        t, y = jax.lax.cond(found, locate, lambda: (new.t, new.y))
-        outcome = jnp.where(found, Outcome.EVENT, new.outcome).astype(jnp.int32)
-        passed = (self.save > t)[:, None] & found
-        saved = jnp.where(passed, jnp.nan, new.saved)
-        here = jnp.where(taken, self._event(new.t, new.y), old.event)
-        here = jnp.where(here == 0, old.event, here)
-        return new._replace(t=t, y=y, event=here, outcome=outcome, saved=saved)
+        ends, states = (old.t, following), (old.y, new.y)
+        found = self.event.search(stepper, ends, states, dense, old.event)
+        happened = found.happened & taken
+        outcome = jnp.where(happened, Outcome.EVENT, new.outcome).astype(jnp.int32)
+        passed = (self.times.save > found.t)[:, None] & happened
+        t = jnp.where(happened, found.t, new.t)
+        y = jnp.where(happened, found.y, new.y)
+        here = jnp.where(taken, self.event.g(t, y), old.event)
+        return new._replace(
+            t=t,
+            y=y,
+            event=jnp.where(here == 0, old.event, here),
+            outcome=outcome,
+            saved=jnp.where(passed, jnp.nan, new.saved),
+        )
 
     def done(self, state: Course) -> Any:
         """Whether there is an outcome."""
@@ -233,7 +228,7 @@ class Integration:
 
     def progress(self, state: Course) -> dict[str, Any]:
         """Steps, the time reached as a part of the whole, and the step size."""
-        t0, t1 = self.times
+        t0, t1 = self.times.start, self.times.end
         whole = jnp.where(t1 > t0, t1 - t0, 1.0)
         return {
             "iteration": state.steps,
@@ -244,7 +239,3 @@ class Integration:
     def finish(self, state: Course) -> dict[str, Any]:
         """The solution in the client's shapes and direction of time."""
         return self.answer(state)
-
-
-def _rms(v: Any) -> Any:
-    return jnp.sqrt(jnp.mean(v * v))

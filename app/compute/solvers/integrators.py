@@ -1,4 +1,4 @@
-"""One step of an ordinary differential equation: diffrax's solvers behind one signature.
+"""Adaptive steps of ordinary differential equations: diffrax's solvers behind one signature.
 
 ``auto`` starts explicit and goes over to an implicit method once the step times the spectral
 radius of the Jacobian shows that stability, not accuracy, holds the step down (Hairer and Wanner,
@@ -9,48 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from app.compute.solvers.control import Control
+from app.compute.solvers.steps import Tried
 
 EXPLICIT = {"tsit5": diffrax.Tsit5, "dopri5": diffrax.Dopri5, "dopri8": diffrax.Dopri8}
 IMPLICIT = {"kvaerno5": diffrax.Kvaerno5, "kvaerno3": diffrax.Kvaerno3}
-METHODS = ("auto", *EXPLICIT, *IMPLICIT)
+ADAPTIVE = ("auto", *EXPLICIT, *IMPLICIT)
 STIFF = 2.5
 """Step times spectral radius at which an explicit step counts as held by stability."""
 PATIENCE = 15
 """So many such steps, net of others, end the explicit method."""
 
 
-class Tried(NamedTuple):
-    """The end of a step and its estimated error; not finite where the step failed."""
-
-    y: Any
-    error: Any
-
-
 @dataclass(frozen=True)
-class Stepper:
+class RungeKutta:
     """Steps y' = f(t, y) by one diffrax solver; y is one flat vector."""
 
     solver: Any
     term: diffrax.ODETerm
+    fixed: bool = False
 
     @classmethod
-    def of(cls, name: str, f: Callable[[Any, Any], Any], rtol: float, atol: Any) -> Stepper:
+    def of(cls, name: str, f: Callable[[Any, Any], Any], control: Control) -> RungeKutta:
         """The solver of a name; implicit ones solve their stages to the tolerances."""
         if name in EXPLICIT:
             solver = EXPLICIT[name]()
         else:
-            smallest: Any = jnp.min(atol)
-            solver = IMPLICIT[name](root_finder=diffrax.VeryChord(rtol, smallest))
+            solver = IMPLICIT[name](
+                root_finder=diffrax.VeryChord(control.rtol, float(np.min(control.atol)))
+            )
         return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)))
 
     @property
-    def implicit(self) -> bool:
-        """Whether its dense output is of lower order than its steps."""
+    def stops(self) -> bool:
+        """Implicit ones do: their dense output is of lower order than their steps."""
         return isinstance(self.solver, tuple(IMPLICIT.values()))
 
     @property

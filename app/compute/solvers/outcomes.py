@@ -45,6 +45,8 @@ class Outcome(IntEnum):
     ONE_CLASS = 28
     DATA = 29
     LABELS = 30
+    TIMES = 31
+    SIMPLEX = 32
 
 
 SENTENCES: Mapping[Outcome, str] = MappingProxyType(
@@ -85,6 +87,8 @@ SENTENCES: Mapping[Outcome, str] = MappingProxyType(
         Outcome.ONE_CLASS: "failed: y holds one class only",
         Outcome.DATA: "failed: X or y holds a value that is infinite or not a number",
         Outcome.LABELS: "failed: y holds values that the model does not allow",
+        Outcome.TIMES: "failed: t0, t1 and ts are finite, and ts lies between t0 and t1",
+        Outcome.SIMPLEX: "converged: the simplex and its values are within tolerance of one point",
     }
 )
 
@@ -102,6 +106,7 @@ SUCCESSES = frozenset(
         Outcome.EXACT,
         Outcome.TRAINED,
         Outcome.STOPPED_EARLY,
+        Outcome.SIMPLEX,
     }
 )
 

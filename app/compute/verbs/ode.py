@@ -4,30 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 
 from app.compute.call import Call
 from app.compute.solvers import machine
-from app.compute.solvers.ode import build, gradient
-from app.compute.solvers.outcomes import META, Outcome
+from app.compute.solvers import options as read
+from app.compute.solvers.ode import build, key, plan
+from app.compute.solvers.ode_gradient import gradient
+from app.compute.solvers.outcomes import META
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 
 
 def ode(call: Call) -> Any:
-    """The solution at t1 and at the save points, steps taken, outcome."""
-    if call.options.get("loss") is None:
+    """The solution at t1 and at the save points, steps taken, outcome; or a loss and gradient."""
+    if call.options.get("loss") is not None:
+        for name in ("phase", "paths"):
+            if call.options.get(name) is not None:
+                raise InvalidArgument("a gradient is of one path, in one piece", pointer=f"/{name}")
+        return gradient(call)
+    if call.options.get("paths") is None:
         return machine.run(build(call), call.options, call.directions)
-    if call.options.get("phase") is not None:
-        raise InvalidArgument("a gradient is computed in one piece", pointer="/phase")
-    found = gradient(call)
-    good = found.pop("good")
-    outcome = jnp.where(good, Outcome.END, Outcome.LIMIT).astype(jnp.int32)
-    return {**found, "outcome": outcome}
+    return _paths(call, read.count(call.options, "paths", 1))
+
+
+def _paths(call: Call, count: int) -> Any:
+    """Every result with one more axis in front: a path of the noise each."""
+    if call.options.get("noise") is None:
+        raise InvalidArgument("paths are of an equation with noise", pointer="/paths")
+    keys = jax.random.split(key(call), count)
+    state = call.directions.get("state", [])
+
+    def one(path: Any, state: Any) -> Any:
+        return machine.run(build(call, path), call.options, {**call.directions, "state": state})
+
+    return jax.vmap(one)(keys, state)
 
 
 OPTIONS = machine.MACHINE_OPTIONS | {
-    "method", "t0", "t1", "ts", "tol", "rtol", "atol", "dt0", "event", "loss",
+    "method", "tol", "rtol", "atol", "dt0", "event", "loss", "adjoint", "noise", "paths",
 }  # fmt: skip
+GROUPS = {**machine.GROUPS, "t0": None, "t1": None, "ts": None, "seed": None}
 
-VERBS = (Verb("ode", ode, options=OPTIONS, leading=1, groups=machine.GROUPS, meta=META),)
+VERBS = (Verb("ode", ode, options=OPTIONS, leading=1, groups=GROUPS, meta=META, plan=plan),)

@@ -19,6 +19,8 @@ BY_PARAMETER = ("args", "tangents")
 """Groups that hold one value a parameter: a list by position or an object by name."""
 BY_VALUE = ("cotangents", "vectors")
 """Groups that are one value, with the tree of the result or of ``wrt``."""
+WHOLE = ("seed",)
+"""Groups that are one whole number, where they are sent as a bare one."""
 FLOATS = ("float64", "float32")
 
 
@@ -46,10 +48,12 @@ def decode_body(
     *,
     dtype: str | None = None,
     abstract: bool = False,
+    own: tuple[str, ...] = (),
 ) -> DecodedBody:
     """Parse a call's body; raises InvalidBody, InvalidArgument or TooLarge with a pointer.
 
-    ``dtype`` is what bare numbers become, where the body itself has no say.
+    ``dtype`` is what bare numbers become, where the body itself has no say. ``own`` names the
+    verb's further inputs: values that do not shape its program.
     """
     fields = parse(body, media, limits.nesting)
     if type(fields) is not dict:
@@ -59,10 +63,12 @@ def decode_body(
         )
     decoder = Decoder(dtype or _float_type(fields), limits.array_bytes, abstract)
     inputs: dict[str, Structure] = {}
-    for group in (*BY_PARAMETER, *BY_VALUE):
+    for group in (*BY_PARAMETER, *BY_VALUE, *own):
         document = fields.pop(group, None)
         if document is not None:
             by_parameter = group in BY_PARAMETER
+            if group in WHOLE and type(document) is int:
+                document = {"dtype": "int32", "shape": [], "data": document}
             read = decoder.parameters if by_parameter else decoder.value
             inputs[group] = read(document, (group,))
     return DecodedBody(fields, inputs, decoder.leaves)

@@ -1,0 +1,62 @@
+"""How large a step of an integration is: the first one, and the next one after each.
+
+Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", section II.4, and Hairer
+and Wanner, "II", section IV.2. Free of any state, so that every kind of loop can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class Control:
+    """Relative and absolute tolerance; ``atol`` is one number, or one for each entry of y."""
+
+    rtol: float
+    atol: Any
+
+    def scale(self, *states: Any) -> Any:
+        """What an error is measured in, for each entry."""
+        size = jnp.abs(states[0])
+        for state in states[1:]:
+            size = jnp.maximum(size, jnp.abs(state))
+        return self.atol + self.rtol * size
+
+    def first(
+        self, f: Callable[[Any, Any], Any], order: float, ends: tuple[Any, Any], y: Any
+    ) -> Any:
+        """A first step from the slopes at the start, two evaluations of f."""
+        t0, t1 = ends
+        scale, slope = self.scale(y), f(t0, y)
+        d0, d1 = rms(y / scale), rms(slope / scale)
+        h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 > 0, d1, 1.0))
+        bent = (f(t0 + h0, y + h0 * slope) - slope) / scale
+        largest = jnp.maximum(d1, rms(bent) / h0)
+        h1 = jnp.where(
+            largest <= 1e-15,
+            jnp.maximum(1e-6, 1e-3 * h0),
+            (0.01 / jnp.where(largest > 0, largest, 1.0)) ** (1.0 / order),
+        )
+        chosen = jnp.minimum(100.0 * h0, h1)
+        chosen = jnp.where(jnp.isfinite(chosen) & (chosen > 0), chosen, 1e-6)
+        return jnp.minimum(chosen, t1 - t0)
+
+
+def growth(order: float, error: Any, before: Any, taken: Any) -> Any:
+    """A PI controller: grow by at most 10, shrink by at least 5; never grow after failing."""
+    safe = jnp.where(error > 0, error, 1e-10)
+    smooth = safe ** (-0.7 / order) * before ** (0.4 / order)
+    plain = safe ** (-1.0 / order)
+    wide = jnp.clip(0.9 * smooth, 0.2, 10.0)
+    narrow = jnp.clip(0.9 * plain, 0.1, 0.9)
+    return jnp.where(taken, wide, jnp.where(jnp.isfinite(error), narrow, 0.1))
+
+
+def rms(v: Any) -> Any:
+    """The root of the mean square."""
+    return jnp.sqrt(jnp.mean(v * v))
