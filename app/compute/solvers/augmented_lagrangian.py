@@ -14,20 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import jax.numpy as jnp
 
 from app.compute.solvers.box import Box
+from app.compute.solvers.constraints import Constraints, Multipliers
 from app.compute.solvers.newton import Point, choose
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
 
 PENALTY = 10.0
 LARGEST_PENALTY = 1e10
-
-
-class Multipliers(NamedTuple):
-    """Of the equalities and the inequalities, and the penalty."""
-
-    equal: Any
-    least: Any
-    penalty: Any
 
 
 class Constrained(NamedTuple):
@@ -47,25 +40,6 @@ class Inner(Protocol):
     def start(self, x: Any, extra: Any) -> Any: ...
 
     def step(self, state: Any, extra: Any) -> Any: ...
-
-
-@dataclass(frozen=True)
-class Constraints:
-    """Functions of a flat vector: ``equal`` (p,) to be zero, ``least`` (q,) to be at least zero."""
-
-    equal: Callable[[Any], Any]
-    least: Callable[[Any], Any]
-
-    def lagrangian(self, value: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """The augmented Lagrangian of an objective, as a function of x and multipliers."""
-
-        def augmented(x: Any, extra: Multipliers) -> Any:
-            c, d, mu = self.equal(x), self.least(x), extra.penalty
-            kept = jnp.maximum(0.0, extra.least - mu * d)
-            total = value(x, ()) + jnp.sum(c * (extra.equal + 0.5 * mu * c))
-            return total + jnp.sum(kept**2 - extra.least**2) / (2.0 * mu)
-
-        return augmented
 
 
 @dataclass(frozen=True)

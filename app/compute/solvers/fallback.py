@@ -1,4 +1,4 @@
-"""Newton's method, and BFGS from the start again where it stalls: ``auto`` for few unknowns.
+"""Newton's method, and BFGS or L-BFGS from the start again where it stalls: ``auto``.
 
 Second derivatives say nothing at a kink; BFGS with a bracketing line search still finds its way
 (Lewis and Overton 2013), but not from a point that lies on one.

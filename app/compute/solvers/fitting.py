@@ -89,16 +89,20 @@ def residuals_of(call: Call, unknowns: Unknowns) -> Any:
     return lambda x: ravel_pytree(unknowns.function(x))[0]
 
 
+def default_tolerance(dtype: Any) -> float:
+    """Of squares, steps and cosines, where ``tol`` says nothing."""
+    return 1e-15 if dtype == jnp.float64 else 1e-6
+
+
 def build(call: Call) -> Fitter:
     """The machine of a call. ``tol`` is relative: of squares, steps and cosines."""
     unknowns = Unknowns.of(call)
     x = unknowns.start
-    single = x.dtype == jnp.float32
     method = LeastSquares(
         residuals_of(call, unknowns),
         read.box_or_space(call.options, x),
         read.one_of(call.options, "method", METHODS, "levenberg_marquardt"),
-        read.number(call.options, "tol", 1e-6 if single else 1e-15),
+        read.number(call.options, "tol", default_tolerance(x.dtype)),
         read.count(call.options, "max_steps", 10_000),
     )
     return Fitter(method, unknowns)

@@ -21,6 +21,11 @@ MEMORY = 5
 METHODS = ("anderson", "plain")
 
 
+def default_tolerance(dtype: Any) -> float:
+    """The largest residual allowed beside the point, where ``tol`` says nothing."""
+    return 1e-10 if dtype == jnp.float64 else 1e-5
+
+
 class Iterate(NamedTuple):
     """The point, its residual g(x) - x, and the last differences of both, (MEMORY, n)."""
 

@@ -20,7 +20,7 @@ from app.compute.solvers.newton import all_finite, choose
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.trust_region import Quadratic
 
-FACTOR = 0.7
+FACTOR = 3.0
 """First radius over the scaled size of the start. MINPACK's 100 leaps into flat tails."""
 
 

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
-from app.compute import results
+from app.compute import coloured
 from app.compute.call import Call
 from app.compute.solvers import options as read
-from app.compute.solvers.augmented_lagrangian import AugmentedLagrangian, Constraints
+from app.compute.solvers.augmented_lagrangian import AugmentedLagrangian
 from app.compute.solvers.box import Box
-from app.compute.solvers.fallback import Fallback
+from app.compute.solvers.constraints import constraints_of
 from app.compute.solvers.machine import Machine
-from app.compute.solvers.newton import Newton, Point
+from app.compute.solvers.methods import Method, Problem, method_of
+from app.compute.solvers.newton import Point
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.quasi_newton import Bfgs, ConjugateGradients, Descent, Lbfgs
 from app.compute.solvers.unknowns import Unknowns, shown
 from app.core.errors import InvalidArgument
-
-METHODS = ("auto", "newton", "bfgs", "l_bfgs", "nonlinear_cg")
-NEWTON_UNKNOWNS = 100
-"""Up to here ``auto`` takes second derivatives: n gradients' worth of work an iteration."""
-
-
-class Method(Protocol):
-    """An iteration over states that have a ``point``."""
-
-    def start(self, x: Any, extra: Any) -> Any: ...
-
-    def step(self, state: Any, extra: Any) -> Any: ...
+from app.sparse.jacobian import Plan
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,7 @@ class Minimizer:
         return {
             "iteration": point.iteration,
             "value": point.value,
-            "gradient_norm": self.box.stationarity(point.x, point.gradient),
+            **self._slope(point),
             **shown(point.x),
         }
 
@@ -73,11 +61,17 @@ class Minimizer:
         return {
             "solution": self.unknowns.pack(point.x),
             "value": point.value,
-            "gradient_norm": self.box.stationarity(point.x, point.gradient),
+            **self._slope(point),
             "iterations": point.iteration,
             "evaluations": point.evaluations,
             "outcome": point.outcome,
         }
+
+    def _slope(self, point: Point) -> dict[str, Any]:
+        """Nothing for methods without derivatives."""
+        if point.gradient is None:
+            return {}
+        return {"gradient_norm": self.box.stationarity(point.x, point.gradient)}
 
 
 def limited(state: Any, max_steps: int) -> Any:
@@ -88,9 +82,9 @@ def limited(state: Any, max_steps: int) -> Any:
     return state._replace(point=point._replace(outcome=outcome))
 
 
-def tolerance_of(options: Any, dtype: Any) -> float:
-    """``tol``: the largest entry of the gradient allowed, by default 1e-8, or 1e-5 in float32."""
-    return read.number(options, "tol", 1e-8 if dtype == jnp.float64 else 1e-5)
+def default_tolerance(dtype: Any) -> float:
+    """The largest entry of the gradient allowed, where ``tol`` says nothing."""
+    return 1e-8 if dtype == jnp.float64 else 1e-5
 
 
 def build(call: Call) -> Machine:
@@ -99,76 +93,30 @@ def build(call: Call) -> Machine:
     unknowns = Unknowns.of(call)
     x = unknowns.start
     box = read.box_or_space(call.options, x)
-    tolerance = tolerance_of(call.options, x.dtype)
+    tolerance = read.number(call.options, "tol", default_tolerance(x.dtype))
     steps = read.count(call.options, "max_steps", 10_000)
     value = objective(unknowns)
-    constraints = _constraints(call, unknowns)
+    constraints = constraints_of(call, unknowns)
     if constraints is None:
-        method = _method(call, value, x.size, box, tolerance)
-        return Minimizer(method, unknowns, box, steps)
+        problem = Problem(value, x.size, box, tolerance, steps, plan=call.plan)
+        return Minimizer(method_of(problem, call.options), unknowns, box, steps)
     lagrangian = constraints.lagrangian(value)
-    inner = _method(call, lagrangian, x.size, box, tolerance, smooth=True)
+    problem = Problem(lagrangian, x.size, box, tolerance, steps, constrained=True)
+    inner = method_of(problem, call.options)
     return AugmentedLagrangian(inner, value, constraints, unknowns, box, tolerance, steps)
 
 
-KINDS = ("equality", "inequality")
-
-
-def _constraints(call: Call, unknowns: Unknowns) -> Constraints | None:
-    """``constraints``: names of functions of the source, taking the same arguments."""
-    given = call.options.get("constraints")
-    if not given:
+def plan(call: Call) -> Plan | None:
+    """The plan of the sparse Hessian, where the call asks for one."""
+    if call.options.get("hessian") != "sparse":
         return None
-    if not isinstance(given, dict) or not set(given) <= set(KINDS):
+    if call.options.get("constraints"):
         raise InvalidArgument(
-            "constraints names functions of the source",
-            pointer="/constraints",
-            hint='{"equality": "h", "inequality": ["g1", "g2"]}: h(x) = 0, g(x) >= 0',
+            "a sparse Hessian is not taken of a Lagrangian", pointer="/hessian", hint="use hvp"
         )
-    return Constraints(*(_stacked(call, unknowns, given.get(kind, []), kind) for kind in KINDS))
-
-
-def _stacked(call: Call, unknowns: Unknowns, names: Any, kind: str) -> Callable[[Any], Any]:
-    """All constraints of a kind as one vector."""
-    names = [names] if isinstance(names, str) else list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidArgument("a constraint is named", pointer=f"/constraints/{kind}")
-    functions = [call.companion(name) for name in names]
-
-    def stacked(x: Any) -> Any:
-        args = list(call.args)
-        for position, tree in zip(call.wrt.positions, unknowns.trees(x), strict=True):
-            args[position] = tree
-        parts = [ravel_pytree(results.arrays(function(*args)))[0] for function in functions]
-        return jnp.concatenate([jnp.zeros(0, x.dtype), *parts]).astype(x.dtype)
-
-    return stacked
+    return coloured.plan(replace(call, options={"sparse": True}), "hessian")
 
 
 def objective(unknowns: Unknowns) -> Callable[[Any, Any], Any]:
     """The value of a flat vector."""
     return lambda x, extra: jax.tree.leaves(unknowns.function(x))[0]
-
-
-def _method(
-    call: Call,
-    value: Callable[[Any, Any], Any],
-    size: int,
-    box: Box,
-    tolerance: float,
-    *,
-    smooth: bool = False,
-) -> Method:
-    """The method of a name; ``smooth`` leaves out what ``auto`` does at kinks."""
-    name = read.one_of(call.options, "method", METHODS, "auto")
-    if name == "auto":
-        name = "l_bfgs" if size > NEWTON_UNKNOWNS else "newton" if smooth else "both"
-    newton = Newton(value, box, tolerance)
-    bfgs = Descent(value, box, Bfgs(), tolerance)
-    return {
-        "both": Fallback(newton, bfgs),
-        "newton": newton,
-        "bfgs": bfgs,
-        "l_bfgs": Descent(value, box, Lbfgs(), tolerance),
-        "nonlinear_cg": Descent(value, box, ConjugateGradients(), tolerance),
-    }[name]

@@ -1,15 +1,15 @@
 """Newton's method in a trust region, with bounds: the default for few unknowns.
 
-The Hessian is exact. The region is an ellipsoid scaled by its diagonal, so that the units of
-the unknowns do not matter. Unknowns held by a bound are taken out; a step that leaves the box is
-pinned to it and the rest solved again; a projected gradient step is the fallback.
+Second derivatives are exact, and come as a model that knows how to step in a region: dense, or
+by products alone. The region is an ellipsoid scaled by the model, so that the units of the
+unknowns do not matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +17,6 @@ import jax.numpy as jnp
 from app.compute.solvers import trust_region
 from app.compute.solvers.box import Box
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.trust_region import Quadratic
-
-PINNINGS = 3
-"""How often a step is solved again with the unknowns it drove out of the box pinned."""
 
 
 class Point(NamedTuple):
@@ -41,13 +37,32 @@ class NewtonState(NamedTuple):
     radius: Any
 
 
+class Model(Protocol):
+    """The second derivatives at a point; ``scale`` (n,): units of the unknowns."""
+
+    @property
+    def scale(self) -> Any: ...
+
+    def step(self, point: Point, radius: Any, box: Box) -> Any:
+        """A step inside the region and the box with a low value of the quadratic model."""
+        ...
+
+    def along(self, s: Any) -> Any:
+        """s.H.s"""
+        ...
+
+
 @dataclass(frozen=True)
 class Newton:
-    """Minimise ``value(x, extra)`` over a box. ``extra`` is constant within one solve."""
+    """Minimise ``value(x, extra)`` over a box. ``extra`` is constant within one solve.
+
+    ``curvature`` makes the model of a function at a point.
+    """
 
     value: Callable[[Any, Any], Any]
     box: Box
     tolerance: float
+    curvature: Callable[[Callable[[Any], Any], Any], Model]
 
     def start(self, x: Any, extra: Any) -> NewtonState:
         """Evaluate at the start, moved into the box."""
@@ -63,17 +78,15 @@ class Newton:
     def step(self, state: NewtonState, extra: Any) -> NewtonState:
         """Try one step; take it where it decreases the value as the model says."""
         point = state.point
-        hessian = jax.hessian(self.value)(point.x, extra)
-        hessian = jnp.where(all_finite(hessian), hessian, jnp.eye(point.x.size))
-        scale = scale_of(hessian)
-        first = first_radius(point.x, point.gradient, scale)
+        model = self.curvature(lambda x: self.value(x, extra), point.x)
+        first = first_radius(point.x, point.gradient, model.scale)
         radius = jnp.where(state.radius > 0, state.radius, first)
-        s = propose(point, hessian, scale, radius, self.box)
-        predicted = -(point.gradient @ s + 0.5 * s @ (hessian @ s))
+        s = model.step(point, radius, self.box)
+        predicted = -(point.gradient @ s + 0.5 * model.along(s))
         x = self.box.project(point.x + s)
         value, gradient = jax.value_and_grad(self.value)(x, extra)
         state = NewtonState(point, radius)
-        return self._judge(state, s, predicted, x, value, gradient, scale)
+        return self._judge(state, s, predicted, x, value, gradient, model.scale)
 
     def _judge(
         self,
@@ -143,55 +156,6 @@ def first_radius(x: Any, gradient: Any, scale: Any) -> Any:
 def fell(value: Any, before: Any) -> Any:
     """Whether a value is so low that no minimum is to be expected."""
     return (value < -(jnp.finfo(value.dtype).max ** 0.2)) & (value < before)
-
-
-def scale_of(hessian: Any) -> Any:
-    """Square roots of the diagonal's sizes: units of the unknowns; 1 where there is none."""
-    diagonal = jnp.abs(jnp.diagonal(hessian))
-    largest = jnp.max(diagonal, initial=0.0)
-    seen = diagonal > largest * jnp.finfo(diagonal.dtype).eps ** 1.5
-    return jnp.sqrt(jnp.where(seen & (diagonal > 0), diagonal, 1.0))
-
-
-def propose(point: Point, hessian: Any, scale: Any, radius: Any, box: Box) -> Any:
-    """A step inside the region and the box with the least model value found."""
-    free = box.free(point.x, point.gradient)
-    zero = jnp.zeros_like(point.x)
-    if not box.bounded:
-        return region_step(point.gradient, hessian, free, scale, radius)
-
-    def again(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        free, fixed, _ = carry
-        s = fixed + region_step(point.gradient + hessian @ fixed, hessian, free, scale, radius)
-        moved = box.project(point.x + s) - point.x
-        out = free & (moved != s)
-        return free & ~out, jnp.where(out, moved, fixed), moved
-
-    _, _, newton = jax.lax.fori_loop(0, PINNINGS + 1, again, (free, zero, zero))
-    return best_of(newton, point, hessian, scale, radius, box)
-
-
-def best_of(newton: Any, point: Point, hessian: Any, scale: Any, radius: Any, box: Box) -> Any:
-    """The Newton step, or a projected scaled gradient step where the model prefers one."""
-    slope = point.gradient / scale
-    longest = radius / jnp.maximum(jnp.linalg.norm(slope), jnp.finfo(slope.dtype).tiny)
-    lengths = longest * 0.5 ** jnp.arange(0, 40, 2, dtype=slope.dtype)
-    paths = box.project(point.x - lengths[:, None] * (slope / scale)) - point.x
-    steps = jnp.concatenate([newton[None], paths])
-    models = steps @ point.gradient + 0.5 * jnp.sum(steps * (steps @ hessian), 1)
-    models = jnp.where(jnp.isfinite(models), models, jnp.inf)
-    return steps[jnp.argmin(models)]
-
-
-def region_step(gradient: Any, hessian: Any, free: Any, scale: Any, radius: Any) -> Any:
-    """The trust-region step over the free unknowns, zero in the others."""
-    scaled = hessian / (scale[:, None] * scale[None, :])
-    both = free[:, None] & free[None, :]
-    matrix = jnp.where(both, scaled, jnp.diag(jnp.where(free, 0.0, 1.0)))
-    eigenvalues, basis = jnp.linalg.eigh(matrix)
-    slopes = basis.T @ jnp.where(free, gradient / scale, 0.0)
-    p = basis @ trust_region.solve(Quadratic(eigenvalues, slopes), radius)
-    return jnp.where(free, p / scale, 0.0)
 
 
 def all_finite(*values: Any) -> Any:

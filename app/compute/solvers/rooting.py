@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from app.compute.call import Call
 from app.compute.solvers import fixed_point
 from app.compute.solvers import options as read
 from app.compute.solvers.bisection import Bisection
+from app.compute.solvers.box import Box
 from app.compute.solvers.fixed_point import FixedPoint
 from app.compute.solvers.least_squares import LeastSquares
 from app.compute.solvers.machine import Machine
@@ -35,10 +37,31 @@ def build_root(call: Call) -> Machine:
     method = read.one_of(call.options, "method", METHODS, default)
     if method == "bisection":
         return Bisection(function, unknowns, *_bracket(call, unknowns))
-    tolerance = _tolerance(call, unknowns, 1e-9)
+    tolerance = read.number(call.options, "tol", default_tolerance(unknowns.start.dtype))
     steps = read.count(call.options, "max_steps", 1000)
+    box = read.box_or_space(call.options, unknowns.start)
+    if box.bounded and method != "newton":
+        raise InvalidArgument(
+            f"{method} takes no bounds", pointer="/bounds", hint="use method newton"
+        )
+    return root_finder(method, function, unknowns, box, tolerance, steps)
+
+
+def default_tolerance(dtype: Any) -> float:
+    """The largest value allowed beside the terms it is made of, where ``tol`` says nothing."""
+    return 1e-9 if dtype == jnp.float64 else 1e-5
+
+
+def root_finder(
+    method: str,
+    function: Callable[[Any], Any],
+    unknowns: Unknowns,
+    box: Box,
+    tolerance: float,
+    steps: int,
+) -> GlobalNewton | Secant:
+    """The machine of newton, broyden or chord."""
     if method == "newton":
-        box = read.box_or_space(call.options, unknowns.start)
         eps = float(jnp.finfo(unknowns.start.dtype).eps)
         fit = LeastSquares(function, box, "levenberg_marquardt", eps, steps)
         return GlobalNewton(fit, unknowns, tolerance)
@@ -53,7 +76,8 @@ def build_fixed_point(call: Call) -> FixedPoint:
             f"the function maps {unknowns.start.size} numbers to {size}", pointer="/function"
         )
     method = read.one_of(call.options, "method", fixed_point.METHODS, "anderson")
-    tolerance = _tolerance(call, unknowns, 1e-10)
+    default = fixed_point.default_tolerance(unknowns.start.dtype)
+    tolerance = read.number(call.options, "tol", default)
     steps = read.count(call.options, "max_steps", 10_000)
     return FixedPoint(function, unknowns, method == "anderson", tolerance, steps)
 
@@ -76,11 +100,6 @@ def _zeros(shapes: Any) -> Any:
     if isinstance(shapes, (list, tuple)):
         return [_zeros(branch) for branch in shapes]
     return None if shapes is None else jnp.zeros(shapes.shape, shapes.dtype)
-
-
-def _tolerance(call: Call, unknowns: Unknowns, default: float) -> float:
-    single = unknowns.start.dtype == jnp.float32
-    return read.number(call.options, "tol", 1e-5 if single else default)
 
 
 def _bracket(call: Call, unknowns: Unknowns) -> tuple[float, float]:

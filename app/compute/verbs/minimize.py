@@ -6,7 +6,7 @@ from typing import Any
 
 from app.compute.call import Call
 from app.compute.solvers import machine
-from app.compute.solvers.minimizing import build
+from app.compute.solvers.minimizing import build, plan
 from app.compute.solvers.outcomes import META
 from app.compute.solvers.traced import traced
 from app.compute.verbs.verb import Verb
@@ -17,6 +17,14 @@ def minimize(call: Call) -> Any:
     return machine.run(traced(build(call), call.options), call.options, call.directions)
 
 
-OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "constraints", "trace"}
+OPTIONS = machine.MACHINE_OPTIONS | {
+    "method",
+    "tol",
+    "bounds",
+    "constraints",
+    "trace",
+    "hessian",
+    "options",
+}
 
-VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META),)
+VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META, plan=plan),)

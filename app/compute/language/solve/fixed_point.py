@@ -1,0 +1,74 @@
+"""``solve.fixed_point``: x = g(x), inside a function."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from app.compute.language.solve import options as read
+from app.compute.language.solve.outcomes import sound
+from app.compute.solvers import implicit
+from app.compute.solvers.fixed_point import METHODS, FixedPoint, default_tolerance
+from app.compute.solvers.machine import advance, start
+from app.compute.solvers.unknowns import Unknowns
+
+ORDER = 1
+
+
+class Fixed(NamedTuple):
+    """``solution``, the largest ``residual`` there, counts, ``success`` and ``outcome``."""
+
+    solution: Any
+    residual: jax.Array
+    iterations: jax.Array
+    evaluations: jax.Array
+    success: jax.Array
+    outcome: jax.Array
+
+
+def fixed_point(
+    g: Any,
+    x0: Any,
+    *args: Any,
+    method: str = "anderson",
+    tol: float | None = None,
+    max_steps: int = 10_000,
+    full: bool = False,
+) -> Any:
+    """Find x with x = g(x, *args), from x0, by iterating.
+
+    The answer is x, shaped as x0; with ``full=True`` also residual, iterations, evaluations,
+    success and outcome. NaN where the iteration did not settle. Differentiable in everything but
+    x0.
+    """
+    unknowns = Unknowns.inside(g, x0, args)
+    mapping = unknowns.vector("solve.fixed_point", square=True)
+    x = unknowns.start
+    tolerance = default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0)
+    anderson = read.choice("method", method, METHODS) == "anderson"
+    steps = read.count("max_steps", max_steps)
+    machine = FixedPoint(mapping, unknowns, anderson, tolerance, steps)
+
+    def solve() -> tuple[jax.Array, implicit.Told]:
+        state = advance(machine, start(machine))
+        return state.x, {
+            "residual": jnp.max(jnp.abs(state.residual)),
+            "iterations": state.iteration,
+            "evaluations": state.evaluations,
+            "outcome": state.outcome,
+        }
+
+    found, told = implicit.solution(lambda x: mapping(x) - x, x, solve)
+    success = implicit.succeeded(told["outcome"])
+    solution = unknowns.pack(sound(found, success))
+    if not read.flag("full", full):
+        return solution
+    return Fixed(
+        solution,
+        told["residual"],
+        *implicit.counts(told),
+        success,
+        told["outcome"].astype(jnp.int32),
+    )

@@ -1,0 +1,76 @@
+"""``solve.root``: a zero of as many equations as unknowns, inside a function."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from app.compute.language.solve import options as read
+from app.compute.language.solve.outcomes import sound
+from app.compute.solvers import implicit
+from app.compute.solvers.box import unbounded
+from app.compute.solvers.machine import advance, start
+from app.compute.solvers.root import verdict
+from app.compute.solvers.rooting import default_tolerance, root_finder
+from app.compute.solvers.unknowns import Unknowns
+
+ORDER = 1
+METHODS = ("newton", "broyden", "chord")
+
+
+class Root(NamedTuple):
+    """``solution``, the largest ``residual`` there, counts, ``success`` and ``outcome``."""
+
+    solution: Any
+    residual: jax.Array
+    iterations: jax.Array
+    evaluations: jax.Array
+    success: jax.Array
+    outcome: jax.Array
+
+
+def root(
+    f: Any,
+    x0: Any,
+    *args: Any,
+    method: str = "newton",
+    tol: float | None = None,
+    max_steps: int = 1000,
+    full: bool = False,
+) -> Any:
+    """Find x with f(x, *args) = 0, from x0; f returns as many numbers as x holds.
+
+    The answer is x, shaped as x0; with ``full=True`` also residual, iterations, evaluations,
+    success and outcome. NaN where no root was found. Differentiable in everything but x0; NaN
+    where the Jacobian is singular, as at a double root.
+    """
+    unknowns = Unknowns.inside(f, x0, args)
+    equations = unknowns.vector("solve.root", square=True)
+    x = unknowns.start
+    tolerance = default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0)
+    name, steps = read.choice("method", method, METHODS), read.count("max_steps", max_steps)
+    machine = root_finder(name, equations, unknowns, unbounded(x), tolerance, steps)
+
+    def solve() -> tuple[jax.Array, implicit.Told]:
+        state = advance(machine, start(machine))
+        return state.x, {
+            "residual": jnp.max(jnp.abs(equations(state.x))),
+            "iterations": state.iteration,
+            "evaluations": state.evaluations,
+            "outcome": verdict(equations, state.x, state.outcome, tolerance),
+        }
+
+    found, told = implicit.solution(equations, x, solve)
+    return _answer(unknowns, found, told, read.flag("full", full))
+
+
+def _answer(unknowns: Unknowns, found: jax.Array, told: implicit.Told, full: bool) -> Any:
+    success = implicit.succeeded(told["outcome"])
+    x = unknowns.pack(sound(found, success))
+    if not full:
+        return x
+    return Root(
+        x, told["residual"], *implicit.counts(told), success, told["outcome"].astype(jnp.int32)
+    )
