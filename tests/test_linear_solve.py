@@ -28,8 +28,10 @@ def test_cases(client: httpx.Client, case: dict[str, Any]) -> None:
     assert met, (why, answer["outcome"])
 
 
-@pytest.mark.parametrize("method", ["direct", "cg", "gmres", "bicgstab"])
-@pytest.mark.parametrize("preconditioner", ["none", "jacobi"])
+@pytest.mark.parametrize(
+    ("method", "preconditioner"),
+    [("direct", "none"), ("cg", "jacobi"), ("gmres", "none"), ("bicgstab", "ilu")],
+)
 def test_every_method_agrees_with_scipy(
     client: httpx.Client, method: str, preconditioner: str
 ) -> None:
@@ -40,6 +42,16 @@ def test_every_method_agrees_with_scipy(
     assert answer["success"]
     np.testing.assert_allclose(answer["result"]["x"], spl.spsolve(A, b), rtol=1e-6, atol=1e-8)
     assert max(answer["result"]["residual"]) < 1e-8
+
+
+def test_least_squares_of_a_rectangular_matrix(client: httpx.Client) -> None:
+    A = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+    for matrix, damp in ((wire(A, "csc"), 0.0), (A.tolist(), 0.5)):
+        answer = solve(client, matrix, [1.0, 2.0, 4.0], method="lsmr", damp=damp)
+        normal = A.T @ A + damp**2 * np.eye(2)
+        x = np.linalg.solve(normal, A.T @ [1.0, 2.0, 4.0])
+        np.testing.assert_allclose(answer["result"]["x"], x, rtol=1e-7)
+        assert answer["success"]
 
 
 def test_a_dense_matrix_is_solved_too(client: httpx.Client) -> None:
@@ -76,6 +88,17 @@ def test_a_large_system_by_reference(client: httpx.Client) -> None:
         ([wire(np.eye(2)), [1.0, 2.0, 3.0]], {}, "/args/1"),
         ([wire(np.eye(2)), [1.0, 2.0]], {"method": "lu"}, "/method"),
         ([wire(np.eye(2))], {}, "/args"),
+        ([wire(np.eye(2)), [1.0, 2.0]], {"damp": 1.0}, "/damp"),
+        (
+            [wire(np.eye(2)), [1.0, 2.0]],
+            {"method": "cg", "preconditioner": "ilu"},
+            "/preconditioner",
+        ),
+        (
+            [np.eye(2).tolist(), [1.0, 2.0]],
+            {"method": "gmres", "preconditioner": "ilu"},
+            "/preconditioner",
+        ),
     ],
 )
 def test_refusals(client: httpx.Client, args: Any, fields: Any, pointer: str) -> None:

@@ -67,6 +67,7 @@ class OdeFields(SolverFields):
 class FitFields(SolverFields):
     """fit: a named model on X and y, or the client's loss(parameters, *data) in batches."""
 
+    INPUTS: ClassVar[tuple[str, ...]] = ("seed",)
     function: str | dict[str, Any] = "lambda X, y: 0.0"
     model: Literal["linear", "ridge", "logistic", "poisson"] | None = None
     l2: Annotated[float, Field(ge=0)] | None = None
@@ -76,7 +77,6 @@ class FitFields(SolverFields):
     epochs: Count | None = None
     validation_split: Annotated[float, Field(ge=0, lt=1)] | None = None
     patience: Count | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
 
 
 class LinearSolveFields(CallFields):
@@ -87,7 +87,7 @@ class LinearSolveFields(CallFields):
     preconditioner: Literal["none", "jacobi", "ilu"] | None = None
     tol: Positive | None = None
     maxiter: Count | None = None
-    damp: float | None = None
+    damp: Annotated[float, Field(ge=0)] | None = None
 
 
 class EigenFields(CallFields):

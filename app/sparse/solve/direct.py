@@ -11,7 +11,8 @@ import numpy as np
 from jax.scipy.linalg import lu_factor, lu_solve
 
 from app.sparse.matrix import SparseMatrix
-from app.sparse.solve.factors import SINGULAR, process_factors, smallest_singular
+from app.sparse.solve.factors import SINGULAR, smallest_singular
+from app.sparse.solve.kept import process_factors
 from app.sparse.solve.solver import Matrix, Solver
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 
 from app.core.errors import InvalidArgument
 from app.sparse.matrix import SparseMatrix
 from app.sparse.solve.bordered import along
+from app.sparse.solve.on_host import matrix_on_host, parts_of
 from app.sparse.solve.solver import Matrix
 from app.sparse.solve.spectrum import CHOICES, SMALL, Wanted, spectrum
 
@@ -74,11 +74,11 @@ def _pairs(A: Matrix, wanted: Wanted) -> Eigen:
     )
 
     def host(*parts: Any) -> tuple[np.ndarray, ...]:
-        found = spectrum(_on_host(parts, n), wanted, float(jnp.finfo(real).eps))
+        found = spectrum(matrix_on_host(parts, A.shape), wanted, float(jnp.finfo(real).eps))
         return tuple(np.asarray(x).astype(s.dtype) for x, s in zip(found, shapes, strict=True))
 
-    parts = (A.values, A.indices, A.indptr) if isinstance(A, SparseMatrix) else (A,)
-    return Eigen(*jax.pure_callback(host, shapes, *parts, vmap_method="sequential"))
+    found = jax.pure_callback(host, shapes, *parts_of(A), vmap_method="sequential")
+    return Eigen(*found)
 
 
 @_pairs.defjvp
@@ -89,17 +89,6 @@ def _pairs_jvp(wanted: Wanted, primals: Any, tangents: Any) -> tuple[Eigen, Eige
     values, vectors = along(A, change, found.values, found.vectors)
     still = np.zeros((), jax.dtypes.float0)
     return found, Eigen(values, vectors, jnp.zeros_like(found.residual), still)  # pyright: ignore
-
-
-def _on_host(parts: Any, n: int) -> Any:
-    """The matrix of a callback's arrays, in double precision."""
-    values, *pattern = (np.asarray(part) for part in parts)
-    values = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
-    if not pattern:
-        return values
-    indices, indptr = pattern
-    nnz = int(indptr[-1])
-    return sp.csr_matrix((values[:nnz], indices[:nnz], indptr), (n, n))
 
 
 def _check(A: Any, wanted: Wanted) -> None:

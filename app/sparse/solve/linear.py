@@ -1,4 +1,5 @@
-"""``A x = b`` for a sparse or dense A: its solution, its true residual and how it ended.
+"""``A x = b`` for a sparse or dense A: its solution, its true residual and how it ended. A that
+is not square or not regular is for ``lsmr``, which gives the least-squares solution of least norm.
 
 Derivatives with respect to A and to b are implicit: they solve with A and its transpose again, to
 any order. A singular matrix, and a derivative whose own solve failed, is never a silent number.
@@ -15,10 +16,12 @@ import jax.numpy as jnp
 from app.core.errors import InvalidArgument
 from app.sparse.matrix import SparseMatrix
 from app.sparse.solve import direct, krylov
+from app.sparse.solve.least_squares import is_minimum, least_squares
+from app.sparse.solve.lsmr import Aim
 from app.sparse.solve.solver import Matrix, Solver, residual_of, transposed
 from app.sparse.solve.soundness import sound_columns, spoiled_where_not
 
-METHODS = ("direct", *krylov.METHODS)
+METHODS = ("direct", *krylov.METHODS, "lsmr")
 PRECONDITIONERS = krylov.PRECONDITIONERS
 OUTCOMES = (
     "solved",
@@ -46,12 +49,14 @@ class Solution:
 
 @dataclass(frozen=True)
 class Options:
-    """How to solve. ``tol``: the relative residual to reach, by default that of the type."""
+    """How to solve. ``tol``: the relative residual to reach, by default that of the type; ``damp``:
+    the weight of x in ``lsmr``, which minimises |A x - b|^2 + damp^2 |x|^2."""
 
     method: str = "direct"
     preconditioner: str = "none"
     tol: float | None = None
     maxiter: int | None = None
+    damp: float = 0.0
 
     def limit(self, dtype: Any) -> float:
         """The relative residual up to which a solution of this type counts."""
@@ -65,33 +70,45 @@ class Options:
 
 
 def linear_solve(A: Matrix, b: jax.Array, options: Options | None = None) -> Solution:
-    """Solve for one right-hand side ``(n,)`` or many ``(n, k)``; ``x`` is the best that was found.
+    """Solve for one right-hand side ``(m,)`` or many ``(m, k)``; ``x`` is the best that was found.
 
     ``direct`` factors; a program that holds the factors of a sparse matrix cannot be stored.
-    ``cg`` needs a symmetric (Hermitian) positive definite A.
+    ``cg`` needs a symmetric (Hermitian) positive definite A; ``lsmr`` takes any A.
     """
     options = options or Options()
     A, b = operands(A, b, options)
-    x = jax.lax.custom_linear_solve(A.__matmul__, b, *_solves(A, _solver(A, b, options), None))
-    return told(A, x, b, options.limit(b.dtype))
+    return told(A, _solve(A, b, options, None), b, options)
 
 
 def sound_solution(A: Matrix, b: jax.Array, options: Options) -> Solution:
     """As ``linear_solve``, but NaN, with every derivative of it, where it was not solved."""
     A, b = operands(A, b, options)
-    limit = options.limit(b.dtype)
+    ended = told(A, _solve(A, b, options, options.limit(b.dtype)), b, options)
+    x = spoiled_where_not(ended.outcome == 0, ended.x)
+    return Solution(x, ended.residual, ended.outcome)
+
+
+def _solve(A: Matrix, b: jax.Array, options: Options, limit: float | None) -> jax.Array:
+    if options.method == "lsmr":
+        return least_squares(A, b, _aim(options, b.dtype))
     solves = _solves(A, _solver(A, b, options), limit)
-    x = jax.lax.custom_linear_solve(A.__matmul__, b, *solves)
-    ended = told(A, x, b, limit)
-    return Solution(spoiled_where_not(ended.outcome == 0, x), ended.residual, ended.outcome)
+    return jax.lax.custom_linear_solve(A.__matmul__, b, *solves)
 
 
-def told(A: Matrix, x: jax.Array, b: jax.Array, limit: float) -> Solution:
+def _aim(options: Options, dtype: Any) -> Aim:
+    return Aim(options.damp, options.tolerance(dtype), options.maxiter)
+
+
+def told(A: Matrix, x: jax.Array, b: jax.Array, options: Options) -> Solution:
     """``x`` with its true residual and the outcome that follows from it."""
     A, b, fixed = jax.lax.stop_gradient((A, b, x))
     residual = residual_of(A, fixed, b)
     finite = jnp.isfinite(residual) & jnp.all(jnp.isfinite(fixed), axis=0)
-    outcome = jnp.where(finite, jnp.where(residual <= limit, 0, 1), 2)
+    if options.method == "lsmr":
+        reached = is_minimum(A, fixed, b, _aim(options, b.dtype))
+    else:
+        reached = residual <= options.limit(b.dtype)
+    outcome = jnp.where(finite, jnp.where(reached, 0, 1), 2)
     return Solution(x, residual, outcome.max(initial=0).astype(jnp.int32))
 
 
@@ -137,12 +154,23 @@ def _check(A: Matrix, b: Any, options: Options) -> None:
         raise InvalidArgument(
             "A is one matrix", pointer="/args/0", hint="map over a batch of them with vmap"
         )
-    if A.shape[0] != A.shape[1]:
+    if A.shape[0] != A.shape[1] and options.method != "lsmr":
         raise InvalidArgument(
             f"the matrix is {A.shape[0]} x {A.shape[1]}, not square",
             pointer="/args/0",
-            hint="least squares: solve A.T @ A @ x = A.T @ b, or use least_squares",
+            hint='method "lsmr" gives the least-squares solution',
         )
+    if options.preconditioner == "ilu" and options.method == "cg":
+        raise InvalidArgument(
+            'method "cg" takes no preconditioner that is not symmetric, as "ilu" is not',
+            pointer="/preconditioner",
+            hint='"jacobi", or method "bicgstab"',
+        )
+    for name in ("damp", "preconditioner"):
+        # damping is of lsmr alone, which takes no preconditioner
+        is_set = getattr(options, name) != getattr(Options(), name)
+        if is_set and (name == "damp") != (options.method == "lsmr"):
+            raise InvalidArgument(f"method {options.method!r} takes no {name}", pointer=f"/{name}")
     if isinstance(b, SparseMatrix) or jnp.ndim(b) not in (1, 2) or jnp.shape(b)[0] != A.shape[0]:
         shape = b.shape if isinstance(b, SparseMatrix) else jnp.shape(b)
         raise InvalidArgument(

@@ -24,3 +24,16 @@ def residual_of(A: Matrix, x: jax.Array, b: jax.Array) -> jax.Array:
     """|b - A x| / |b| for each right-hand side; |b - A x| where b is 0."""
     size = jnp.linalg.norm(b, axis=0)
     return jnp.linalg.norm(b - A @ x, axis=0) / jnp.where(size > 0, size, 1)
+
+
+def adjoint(A: Matrix) -> Matrix:
+    """The conjugate transpose."""
+    turned = A.T
+    if not jnp.issubdtype(A.dtype, jnp.complexfloating):
+        return turned
+    return turned.map(jnp.conj) if isinstance(turned, SparseMatrix) else turned.conj()
+
+
+def frobenius(A: Matrix) -> jax.Array:
+    """The square root of the sum of |a|^2."""
+    return jnp.linalg.norm(A.stored_values() if isinstance(A, SparseMatrix) else A)

@@ -29,13 +29,15 @@ def linear_solve(
     preconditioner: str = "none",
     tol: float | None = None,
     maxiter: int | None = None,
+    damp: float = 0.0,
     full: bool = False,
 ) -> Any:
     """Solve A x = b for a dense or sparse matrix A and one right-hand side (n,) or many (n, k).
 
     The answer is x; with ``full=True`` x, residual, success and outcome. What could not be solved
     (a singular matrix, an iteration that did not converge) is NaN. Differentiable in A, at the
-    entries it stores, and in b.
+    entries it stores, and in b. ``method="lsmr"`` takes A of any shape and rank and gives the
+    least-squares solution of least norm, with ``damp`` that of |A x - b|^2 + damp^2 |x|^2.
     """
     A = A if isinstance(A, SparseMatrix) else jnp.asarray(A)
     options = Options(
@@ -43,6 +45,7 @@ def linear_solve(
         read.choice("preconditioner", preconditioner, PRECONDITIONERS),
         None if tol is None else read.number("tol", tol, least=0.0),
         None if maxiter is None else read.count("maxiter", maxiter),
+        read.number("damp", damp, least=0.0),
     )
     solved = sound_solution(A, b, options)
     if not read.flag("full", full):
