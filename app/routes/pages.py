@@ -13,8 +13,8 @@ from starlette.staticfiles import StaticFiles
 
 BUILT = Path(__file__).parent.parent / "web_dist"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
-    "data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -5,7 +5,8 @@ import type { Json } from './wire';
 
 export interface Field {
   name: string;
-  kind: 'choice' | 'flag' | 'number' | 'numbers' | 'text' | 'json';
+  /** `json` is any value of a schema that no other kind fits, `any` one without a type. */
+  kind: 'choice' | 'flag' | 'number' | 'numbers' | 'text' | 'json' | 'any';
   /** Of a choice, every value; of a text, values that are known to work. */
   choices: string[];
   required: boolean;
@@ -46,6 +47,7 @@ const words = (list: Json | undefined): string[] => (Array.isArray(list) ? list.
 
 function kindOf(options: Schema[]): Field['kind'] {
   const only = options.length === 1 ? options[0] : undefined;
+  if (only && !only.type && !only.enum) return 'any';
   if (only?.enum) return 'choice';
   if (only?.type === 'boolean') return 'flag';
   if (only?.type === 'number' || only?.type === 'integer') return 'number';

@@ -12,6 +12,7 @@ const properties = {
   t1: { type: 'number', description: 'the end' },
   trace: nullable({ type: 'boolean' }),
   ts: nullable({ type: 'array', items: { type: 'number' } }),
+  t0: { description: 'a number', default: 0 },
   bounds: nullable({ type: 'array', items: {} }, { type: 'object' }),
 };
 const schema = { properties, required: ['t1'] };
@@ -33,7 +34,7 @@ describe('the server’s document', () => {
   it('tells how each field is asked for', () => {
     const fields = fieldsOf(document, 'ode');
     expect(fields.map(({ name, kind }) => `${name} ${kind}`)).toEqual([
-      'method text', 'which choice', 'tol number', 't1 number', 'trace flag', 'ts numbers', 'bounds json',
+      'method text', 'which choice', 'tol number', 't1 number', 'trace flag', 'ts numbers', 't0 any', 'bounds json',
     ]);
     expect(fields[0]!.choices).toEqual(['auto', 'newton']);
     expect(fields[1]!.choices).toEqual(['largest', 'smallest']);
@@ -46,6 +47,7 @@ describe('lists of numbers', () => {
   it('are read from a range and written as one', () => {
     expect(parseNumbers('0:1:5')).toEqual([0, 0.25, 0.5, 0.75, 1]);
     expect(parseNumbers('[1, 2.5]')).toEqual([1, 2.5]);
+    expect(parseNumbers('{"equality": "h"}')).toEqual({ equality: 'h' });
     for (const text of ['0:10:201', '-1:0.3:7', '[0,1,5]', '[0.5,1]']) expect(writeNumbers(parseNumbers(text))).toBe(text);
     expect(writeNumbers(undefined)).toBe('');
     expect(evenly([0, 1, 2.1, 3])).toBeNull();

@@ -9,10 +9,10 @@ export function linspace(low: number, high: number, n: number): number[] {
   return Array.from({ length: n }, (_, i) => (i > 0 && i === n - 1 ? high : low + ((high - low) * i) / Math.max(n - 1, 1)));
 }
 
-/** The numbers that a text means: a range, or JSON. Throws where it means none. */
+/** What a text means: the numbers of a range, or JSON. Throws where it is neither. */
 export function parseNumbers(text: string): Json {
+  if (!text.includes(':') || /[[{"]/.test(text)) return JSON.parse(text) as Json;
   const parts = text.split(':').map((part) => (part.trim() === '' ? NaN : Number(part)));
-  if (parts.length === 1) return JSON.parse(text) as Json;
   const [low, high, n] = parts;
   const fits = parts.length === 3 && parts.every(Number.isFinite) && Number.isInteger(n) && n! >= 2 && n! <= MOST;
   if (!fits) throw new Error('Write start:end:count, or a list such as [0, 0.5, 1].');
