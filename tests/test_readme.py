@@ -1,4 +1,4 @@
-"""The README and the API page are run: each block after ``<!-- test -->``, on a real server.
+"""The README and the documents are run: each block after ``<!-- test -->``, on a real server.
 
 A ``sh`` block is compared with the ``json`` block below it, where "…" stands for anything and
 ``cache`` for any of its three words. Python and JavaScript blocks print what their trailing
@@ -23,7 +23,7 @@ from tests.serving import ROOT, ServerProcess
 
 MARK = "<!-- test -->"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```(?:\n```json\n(.*?)```)?", re.DOTALL)
-PAGES = ("README.md", "docs/api.md")
+PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 ADDRESS = re.compile(r"(http://)?(localhost|127\.0\.0\.1):8000")
 
 
@@ -41,7 +41,7 @@ def examples(*languages: str) -> list[Any]:
     """The tested blocks in these languages, as pytest parameters."""
     found = []
     for page in PAGES:
-        text = (ROOT / page).read_text() if (ROOT / page).exists() else ""
+        text = (ROOT / page).read_text()
         for part in re.finditer(re.escape(MARK) + "\n", text):
             block = BLOCK.match(text, part.end())
             line = text.count("\n", 0, part.end()) + 1
