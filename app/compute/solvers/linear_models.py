@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from app.compute.solvers.family import Family
 from app.compute.solvers.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
-
-MODELS = ("linear", "ridge", "logistic", "poisson")
 
 
 class Design(NamedTuple):
@@ -42,7 +41,7 @@ class Estimate(NamedTuple):
 class Regression:
     """One named model on dense X (m, n) and y (m,)."""
 
-    model: str
+    family: Family
     x: Any
     y: Any
     l2: float
@@ -52,25 +51,11 @@ class Regression:
     def init(self) -> Estimate:
         """Zero coefficients (Poisson: the mean); data that no fit can be made of is an outcome."""
         size = self.x.shape[1] + int(self.intercept)
-        start = jnp.zeros(size, self.x.dtype)
-        if self.model == "poisson" and self.intercept:
-            mean = jnp.mean(self.y)
-            start = start.at[0].set(jnp.log(jnp.where(mean > 0, mean, 1.0)))
-        outcome = self._checked()
+        start = self.family.start(self.y, size, self.intercept)
+        outcome = self.family.checked(self.y, all_finite(self.x, self.y))
         value = self._objective(start, self._matrix())
         zero = jnp.zeros((), jnp.int32)
         return Estimate(start, value, jnp.full_like(value, jnp.inf), zero, outcome)
-
-    def _checked(self) -> Any:
-        outcome = jnp.zeros((), jnp.int32)
-        if self.model == "logistic":
-            outcome = jnp.where(jnp.all(self.y == self.y[0]), Outcome.ONE_CLASS, outcome)
-            labels = (self.y == 0) | (self.y == 1)
-            outcome = jnp.where(jnp.all(labels), outcome, Outcome.LABELS)
-        if self.model == "poisson":
-            outcome = jnp.where(jnp.all(self.y >= 0), outcome, Outcome.LABELS)
-        good = all_finite(self.x, self.y)
-        return jnp.where(good, outcome, Outcome.DATA).astype(jnp.int32)
 
     def design(self) -> Design:
         """The columns made alike; a constant one becomes zero where there is an intercept."""
@@ -102,25 +87,15 @@ class Regression:
             return weights
         return jnp.concatenate([jnp.zeros(1, weights.dtype), weights])
 
-    def _linear(self) -> bool:
-        return self.model in ("linear", "ridge")
-
     def _objective(self, b: Any, matrix: Any) -> Any:
         """Negative log-likelihood (half the rss for least squares) with the penalty."""
-        z = matrix @ b
-        loss = {
-            "linear": lambda: 0.5 * jnp.sum((self.y - z) ** 2),
-            "ridge": lambda: 0.5 * jnp.sum((self.y - z) ** 2),
-            "logistic": lambda: jnp.sum(jnp.logaddexp(0.0, z) - self.y * z),
-            "poisson": lambda: jnp.sum(jnp.exp(z) - self.y * z),
-        }[self.model]()
-        return loss + 0.5 * jnp.sum(self._penalty() * b * b)
+        return self.family.loss(self.y, matrix @ b) + 0.5 * jnp.sum(self._penalty() * b * b)
 
     def step(self, state: Estimate) -> Estimate:
         """A Newton step by weighted least squares, halved until the objective falls."""
         matrix, penalty = self._matrix(), self._penalty()
         z = matrix @ state.coefficients
-        mean, weight = self._mean(z)
+        mean, weight = self.family.mean(z)
         root = jnp.sqrt(weight)
         # Rows of the penalty stand below those of the data: no square is ever formed.
         rows = jnp.concatenate([root[:, None] * matrix, jnp.diag(jnp.sqrt(penalty))])
@@ -140,34 +115,22 @@ class Regression:
         outcome = self._outcome(state, new, moved, rank, matrix)
         return Estimate(new, value, moved, state.iteration + 1, outcome)
 
-    def _mean(self, z: Any) -> tuple[Any, Any]:
-        """The mean of y given z, and its derivative."""
-        if self.model == "logistic":
-            p = jax.nn.sigmoid(z)
-            return p, p * jax.nn.sigmoid(-z)
-        if self.model == "poisson":
-            return jnp.exp(z), jnp.exp(z)
-        return z, jnp.ones_like(z)
-
     def _outcome(self, state: Estimate, new: Any, moved: Any, rank: Any, matrix: Any) -> Any:
         size = jnp.maximum(1.0, jnp.max(jnp.abs(new)))
         eps = jnp.finfo(new.dtype).eps
         settled = moved <= eps**0.75 * size
         converged = Outcome.GRADIENT
-        if self._linear():
+        if self.family.linear:
             # The second step is one of iterative refinement.
             settled, converged = state.iteration >= 1, Outcome.EXACT
         outcome = jnp.where(settled, converged, Outcome.RUNNING)
         over = (state.iteration + 1 >= self.max_steps) & (outcome == Outcome.RUNNING)
         outcome = jnp.where(over, Outcome.LIMIT, outcome)
         deficient = rank < matrix.shape[1]
-        if self.model == "logistic" and not self.l2:
-            # Were there a maximum, no hyperplane could have every point on its right side.
-            signs = jnp.where(self.y > 0.5, 1.0, -1.0)
-            apart = jnp.all(signs * (matrix @ new) > 0)
-            far = jnp.max(jnp.abs(matrix @ new)) > 700.0
+        if self.family.name == "logistic" and not self.l2:
+            apart = self.family.separated(self.y, matrix @ new)
             outcome = jnp.where(deficient & settled, Outcome.RANK, outcome)
-            outcome = jnp.where(apart | far, Outcome.SEPARATED, outcome)
+            outcome = jnp.where(apart, Outcome.SEPARATED, outcome)
         elif not self.l2:
             outcome = jnp.where(deficient & settled, Outcome.RANK, outcome)
         bad = ~all_finite(new, moved)
@@ -204,7 +167,7 @@ class Regression:
             "outcome": state.outcome,
             "bad_row": jnp.where(jnp.any(bad), jnp.argmax(bad), -1).astype(jnp.int32),
         }
-        if self._linear():
+        if self.family.linear:
             residuals = self.y - z
             return {**found, "rss": residuals @ residuals}
         return {**found, "nll": plain - penalty}

@@ -17,6 +17,7 @@ from app.compute.solvers.events import Event
 from app.compute.solvers.integration import Course, Integration
 from app.compute.solvers.integrators import ADAPTIVE, RungeKutta
 from app.compute.solvers.right_side import RightSide, noise, require_separable
+from app.compute.solvers.seed import seed
 from app.compute.solvers.steps import Stepper
 from app.compute.solvers.stochastic import STOCHASTIC, Brownian, Stochastic
 from app.compute.solvers.symplectic import SYMPLECTIC, Symplectic
@@ -46,15 +47,6 @@ def method(call: Call) -> str:
             hint=f"one of {', '.join(fitting)}",
         )
     return name
-
-
-def key(call: Call) -> Any:
-    """The key of the random numbers, from ``seed``."""
-    seed = call.directions.get("seed", jnp.zeros((), jnp.int32))
-    whole = hasattr(seed, "shape") and not seed.shape and jnp.issubdtype(seed.dtype, jnp.integer)
-    if not whole:
-        raise InvalidArgument("seed is a whole number", pointer="/seed")
-    return jax.random.key(seed.astype(jnp.uint32))
 
 
 def build(call: Call, path: Any = None) -> Integration:
@@ -124,7 +116,7 @@ def _stochastic(
     def g(t: Any, y: Any) -> Any:
         return given(times.direction * t, y, call.args[1:])
 
-    motion = Brownian(key(call) if path is None else path, times.start, times.end, count)
+    motion = Brownian(seed(call) if path is None else path, times.start, times.end, count)
     return Stochastic(name, forward, g, diagonal, motion)
 
 

@@ -10,10 +10,14 @@ import jax.numpy as jnp
 
 from app.compute import results
 from app.compute.call import Call
+from app.compute.leaves import is_sparse
 from app.compute.solvers import options as read
-from app.compute.solvers.linear_models import MODELS, Regression
+from app.compute.solvers.family import MODELS, Family
+from app.compute.solvers.linear_models import Regression
 from app.compute.solvers.machine import Machine
 from app.compute.solvers.optimisers import OPTIMISERS, optimiser
+from app.compute.solvers.seed import seed
+from app.compute.solvers.sparse_models import SparseRegression
 from app.compute.solvers.training import Trainer
 from app.compute.solvers.unknowns import require_real
 from app.core.errors import InvalidArgument
@@ -24,13 +28,13 @@ def build(call: Call) -> Machine:
     return _named(call) if call.options.get("model") is not None else _trainer(call)
 
 
-def _named(call: Call) -> Regression:
+def _named(call: Call) -> Regression | SparseRegression:
     """A named model; ``args`` are X (m, n) and y (m,)."""
     model = read.one_of(call.options, "model", MODELS, "linear")
     if len(call.args) != 2 or not all(hasattr(arg, "shape") for arg in call.args):
         raise InvalidArgument("a named model takes X and y", pointer="/args")
     x, y = call.args
-    if x.ndim != 2 or y.shape != x.shape[:1] or not x.size:
+    if is_sparse(y) or len(x.shape) != 2 or y.shape != x.shape[:1] or 0 in x.shape:
         raise InvalidArgument(
             f"X has shape {list(x.shape)} and y {list(y.shape)}",
             pointer="/args",
@@ -43,7 +47,8 @@ def _named(call: Call) -> Regression:
         raise InvalidArgument("l2 is zero or a positive number", pointer="/l2")
     intercept = bool(call.options.get("intercept", True))
     steps = read.count(call.options, "max_steps", 200)
-    return Regression(model, x, y.astype(x.dtype), float(l2), intercept, steps)
+    kind = SparseRegression if is_sparse(x) else Regression
+    return kind(Family(model), x, y.astype(x.dtype), float(l2), intercept, steps)
 
 
 def _trainer(call: Call) -> Trainer:
@@ -52,35 +57,45 @@ def _trainer(call: Call) -> Trainer:
         raise InvalidArgument("fit trains the first argument", pointer="/wrt")
     require_real(call)
     parameters, *data = call.args
-    rows = {leaf.shape[:1] for leaf in jax.tree.leaves(data)}
-    if len(rows) != 1 or rows == {()}:
-        raise InvalidArgument(
-            "the arguments after the parameters are data: arrays with one row an example",
-            pointer="/args",
-        )
-    ((count,),) = rows
+    count = _rows(data)
     given = call.options
+    sparse = any(map(is_sparse, jax.tree.leaves(data, is_leaf=is_sparse)))
     held = _held(given, count)
-    batch = min(read.count(given, "batch_size", 32), count - held)
+    batch = min(read.count(given, "batch_size", count if sparse else 32), count - held)
+    if sparse and (held or batch < count):
+        raise InvalidArgument(
+            "rows of a sparse matrix are not taken apart: every batch is all of the data",
+            pointer="/batch_size" if batch < count else "/validation_split",
+            hint="leave out batch_size and validation_split",
+        )
     epochs = read.count(given, "epochs", 10)
     name = read.one_of(given, "method", tuple(OPTIMISERS), "adam")
     steps = epochs * max(1, (count - held) // batch)
     settings: Mapping[str, Any] = given.get("options") or {}
     patience = read.count(given, "patience", 1) if "patience" in given else None
-    seed = given.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
-        raise InvalidArgument("seed is a whole number from 0", pointer="/seed")
 
     def loss(parameters: Any, rows: Any) -> Any:
         value = results.arrays(call.function(parameters, *rows))
-        if not hasattr(value, "shape"):
-            raise InvalidArgument("the loss is one number, or one a row", pointer="/function")
+        if not hasattr(value, "shape") or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise InvalidArgument("the loss is one real number, or one a row", pointer="/function")
         return jnp.mean(value)
 
     return Trainer(
-        loss, parameters, data, optimiser(name, settings, steps), batch, epochs, held, patience,
-        seed, lambda tree: tree,
+        loss, parameters, data, count, optimiser(name, settings, steps), batch, epochs, held,
+        patience, seed(call),
     )  # fmt: skip
+
+
+def _rows(data: list[Any]) -> int:
+    leaves = jax.tree.leaves(data, is_leaf=is_sparse)
+    rows = {tuple(leaf.shape[:1]) for leaf in leaves}
+    if len(rows) != 1 or rows == {()} or rows == {(0,)}:
+        raise InvalidArgument(
+            "the arguments after the parameters are data: arrays with one row an example",
+            pointer="/args",
+        )
+    ((count,),) = rows
+    return count
 
 
 def _held(given: Mapping[str, Any], count: int) -> int:

@@ -41,18 +41,13 @@ class Trainer:
     loss: Callable[[Any, Any], Any]
     parameters: Any
     data: Any
+    rows: int
     optimiser: optax.GradientTransformation
     batch_size: int
     epochs: int
     held: int
     patience: int | None
-    seed: int
-    pack: Callable[[Any], Any]
-
-    @property
-    def rows(self) -> int:
-        """Rows in all."""
-        return jax.tree.leaves(self.data)[0].shape[0]
+    key: Any
 
     @property
     def batches(self) -> int:
@@ -72,17 +67,22 @@ class Trainer:
 
     def _order(self) -> Any:
         """All rows in the seed's order: those for training first."""
-        return jax.random.permutation(jax.random.key(self.seed), self.rows)
+        return jax.random.permutation(jax.random.fold_in(self.key, 0), self.rows)
+
+    def _batch(self, state: Training) -> Any:
+        """The rows of one batch; of all data where a batch is all."""
+        if self.batch_size == self.rows:
+            return self.data
+        key = jax.random.fold_in(self.key, state.epoch + 1)
+        train = self._order()[: self.rows - self.held]
+        mixed = train[jax.random.permutation(key, train.size)]
+        start = state.batch * self.batch_size
+        chosen = jax.lax.dynamic_slice_in_dim(mixed, start, self.batch_size)
+        return jax.tree.map(lambda a: a[chosen], self.data)
 
     def step(self, state: Training) -> Training:
         """One batch; at the last of an epoch, the epoch's accounts."""
-        key = jax.random.fold_in(jax.random.key(self.seed + 1), state.epoch)
-        train = self._order()[: self.rows - self.held]
-        mixed = train[jax.random.permutation(key, train.size)]
-        width = min(self.batch_size, train.size)
-        chosen = jax.lax.dynamic_slice_in_dim(mixed, state.batch * width, width)
-        rows = jax.tree.map(lambda a: a[chosen], self.data)
-        value, gradient = jax.value_and_grad(self.loss)(state.parameters, rows)
+        value, gradient = jax.value_and_grad(self.loss)(state.parameters, self._batch(state))
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.parameters)
         parameters: Any = optax.apply_updates(state.parameters, updates)
         parameters = jax.tree.map(lambda p, q: p.astype(q.dtype), parameters, state.parameters)
@@ -134,24 +134,32 @@ class Trainer:
         """Batches done, the part of the whole, and the last losses."""
         last = jnp.maximum(state.epoch - 1, 0)
         done = state.epoch * self.batches + state.batch
-        return {
+        so_far = state.total / jnp.maximum(state.batch, 1)
+        told = {
             "iteration": done,
             "epoch": state.epoch,
             "fraction": done / (self.epochs * self.batches),
-            "value": jnp.where(state.epoch > 0, state.losses[last], state.total),
-            "validation": state.validation[last],
+            "value": jnp.where(state.epoch > 0, state.losses[last], so_far),
         }
+        return {**told, "validation": state.validation[last]} if self.held else told
 
     def finish(self, state: Training) -> dict[str, Any]:
         """The parameters (the best ones where rows were held back), and the history."""
         chosen = state.best if self.held else state.parameters
         last = jnp.maximum(state.epoch - 1, 0)
+        history = {"loss": self._filled(state.losses, last)}
+        if self.held:
+            history["validation"] = self._filled(state.validation, last)
         return {
-            "solution": self.pack(chosen),
+            "solution": chosen,
             "value": state.losses[last],
-            "history": {"loss": state.losses, "validation": state.validation},
+            "history": history,
             "best": state.best_loss,
             "epochs": state.epoch,
             "iterations": state.epoch * self.batches + state.batch,
             "outcome": state.outcome,
         }
+
+    def _filled(self, history: Any, last: Any) -> Any:
+        """A history with its last value for the epochs that were not run."""
+        return jnp.where(jnp.arange(self.epochs) <= last, history, history[last])

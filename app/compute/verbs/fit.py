@@ -18,7 +18,7 @@ def fit(call: Call) -> Any:
 
 OPTIONS = machine.MACHINE_OPTIONS | {
     "model", "l2", "intercept", "method", "options", "batch_size", "epochs", "validation_split",
-    "patience", "seed",
+    "patience",
 }  # fmt: skip
 
-VERBS = (Verb("fit", fit, options=OPTIONS, groups=machine.GROUPS, meta=META),)
+VERBS = (Verb("fit", fit, options=OPTIONS, groups={**machine.GROUPS, "seed": None}, meta=META),)

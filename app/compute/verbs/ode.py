@@ -9,9 +9,10 @@ import jax
 from app.compute.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers import options as read
-from app.compute.solvers.ode import build, key, plan
+from app.compute.solvers.ode import build, plan
 from app.compute.solvers.ode_gradient import gradient
 from app.compute.solvers.outcomes import META
+from app.compute.solvers.seed import seed
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 
@@ -32,7 +33,7 @@ def _paths(call: Call, count: int) -> Any:
     """Every result with one more axis in front: a path of the noise each."""
     if call.options.get("noise") is None:
         raise InvalidArgument("paths are of an equation with noise", pointer="/paths")
-    keys = jax.random.split(key(call), count)
+    keys = jax.random.split(seed(call), count)
     state = call.directions.get("state", [])
 
     def one(path: Any, state: Any) -> Any:

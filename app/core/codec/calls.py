@@ -12,6 +12,7 @@ from typing import Any
 from app.core.codec.decode import Decoder
 from app.core.codec.documents import Media, dump, parse
 from app.core.codec.encode import Encoder, Encoding
+from app.core.codec.numbers import refuse
 from app.core.errors import InvalidBody
 from app.core.values import Structure, unflatten
 
@@ -68,10 +69,17 @@ def decode_body(
         if document is not None:
             by_parameter = group in BY_PARAMETER
             if group in WHOLE and type(document) is int:
-                document = {"dtype": "int32", "shape": [], "data": document}
+                document = _whole(document, group)
             read = decoder.parameters if by_parameter else decoder.value
             inputs[group] = read(document, (group,))
     return DecodedBody(fields, inputs, decoder.leaves)
+
+
+def _whole(number: int, group: str) -> dict[str, Any]:
+    """A bare whole number as a typed value: it would become a real one else."""
+    if not 0 <= number < 2**31:
+        refuse((group,), f"{group} is a whole number from 0 to {2**31 - 1}")
+    return {"dtype": "int32", "shape": [], "data": number}
 
 
 def _float_type(fields: dict[str, Any]) -> str:
