@@ -1,6 +1,10 @@
 // What the page weighs before its first paint, and that large things never make it stutter.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { BASE, launch, open } from './browser.mjs';
@@ -74,4 +78,39 @@ test('a curve of 100,000 points is drawn smoothly', { timeout: 90_000 }, async (
   console.log(`curve: longest task ${longest.toFixed(0)} ms`);
   assert.ok(longest < LONGEST_MS);
   await context.close();
+});
+
+/** A sparse matrix of about 10^6 entries, as SciPy writes one. */
+const MATRIX = `
+import sys, numpy as np, scipy.sparse as sp
+rng, n, k = np.random.default_rng(0), 200_000, 1_000_500
+rows, columns = rng.integers(0, n, k), rng.integers(0, n, k)
+matrix = sp.coo_array((rng.uniform(1, 2, k), (rows, columns**2 // n)), shape=(n, n)).tocsr()
+assert matrix.nnz >= 1_000_000
+sp.save_npz(sys.argv[1], matrix, compressed=False)
+`;
+
+test('a sparse matrix of a million entries is drawn and differentiated smoothly', { timeout: 120_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'playground-'));
+  const file = join(folder, 'million.npz');
+  execFileSync(process.env.PYTHON, ['-c', MATRIX, file]);
+  const { page, context, player, seen } = await open(browser);
+  await player.results();
+  await player.write('lambda M: jnp.sum(jnp.log1p(M)**2)');
+  const upload = page.getByLabel('Upload a file for M');
+  await upload.waitFor({ state: 'attached' });
+  await forget(page);
+  await upload.setInputFiles(file);
+  await page.getByRole('img', { name: 'Pattern of M' }).waitFor();
+  await page.locator('.cm-ghost').first().waitFor();
+  await player.run();
+  await player.result.getByRole('img', { name: /^Pattern of/ }).waitFor({ timeout: 60_000 });
+  await player.result.getByText(/200000 × 200000, 1 M entries/).waitFor();
+  await page.waitForTimeout(300);
+  const longest = Math.max(0, ...(await tasks(page)));
+  console.log(`matrix: longest task ${longest.toFixed(0)} ms`);
+  assert.ok(longest < LONGEST_MS);
+  assert.deepEqual(seen.errors, []);
+  await context.close();
+  rmSync(folder, { recursive: true });
 });

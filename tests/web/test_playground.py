@@ -56,7 +56,7 @@ def test_a_user_on_the_playground(server: ServerProcess, chromium: str, size: st
 @pytest.mark.timeout(300)
 def test_weight_and_smoothness(server: ServerProcess, chromium: str) -> None:
     said = _drive(server, chromium, "smooth.test.mjs", SIZES[0])
-    print("\n".join(re.findall(r"(?:weight|HLO|curve).*", said)))
+    print("\n".join(re.findall(r"(?:weight|HLO|curve|matrix).*", said)))
 
 
 @pytest.mark.timeout(120)

@@ -100,6 +100,7 @@ export interface ArrayInfo {
   shape?: number[];
   layout?: string;
   nse?: number;
+  bytes?: number;
 }
 
 /** A binned spy plot: counts of stored entries, row-major. */

@@ -38,6 +38,8 @@ export const api = {
       headers: { 'Content-Type': contentType },
       body: data,
     }),
+  /** The whole value; for small ones. */
+  data: (id: string) => get<Json>(`/v1/arrays/${id}/data`),
   array: (id: string) => get<ArrayInfo>(`/v1/arrays/${id}`),
   pattern: (id: string) => get<PatternInfo>(`/v1/arrays/${id}/pattern`),
 };

@@ -34,7 +34,13 @@ export interface Opaque {
   text: string;
 }
 
-export type Value = Tensor | Sparse | Branch | Opaque;
+/** An array that the server kept, by its id. */
+export interface Stored {
+  kind: 'stored';
+  id: string;
+}
+
+export type Value = Tensor | Sparse | Branch | Stored | Opaque;
 
 const SPECIAL: Record<string, number> = {
   NaN: Number.NaN,
@@ -171,6 +177,7 @@ export function read(item: Json): Value {
   if (isObject(item)) {
     const special = typed(item) ?? sparse(item);
     if (special) return special;
+    if (typeof item.ref === 'string') return { kind: 'stored', id: item.ref };
     const entries = Object.entries(item).map(([k, part]): [string, Value] => [k, read(part)]);
     return { kind: 'branch', entries, named: true };
   }
@@ -178,7 +185,7 @@ export function read(item: Json): Value {
 }
 
 /** Every array of a value with the path that leads to it, in order. */
-export function leaves(value: Value, path = ''): { path: string; value: Tensor | Sparse | Opaque }[] {
+export function leaves(value: Value, path = ''): { path: string; value: Tensor | Sparse | Stored | Opaque }[] {
   if (value.kind !== 'branch') return [{ path, value }];
   return value.entries.flatMap(([key, part]) =>
     leaves(part, value.named ? (path ? `${path}.${key}` : key) : `${path}[${key}]`),

@@ -1,6 +1,7 @@
 // Small pictures of large values: where a sparse matrix has entries, images laid side by side.
 
-import type { Sparse, Tensor } from '../lib/wire';
+import type { PatternInfo } from '../api/answers';
+import { read, type Sparse, type Tensor } from '../lib/wire';
 
 export interface Picture {
   rows: number;
@@ -11,6 +12,14 @@ export interface Picture {
 
 const SIDE = 128;
 const ACROSS = 10;
+
+/** Counts a bin, as the server binned them. */
+export function binned(info: PatternInfo): Picture | null {
+  const counts = read(info.counts ?? []);
+  if (counts.kind !== 'tensor' || counts.shape.length !== 2) return null;
+  const [rows, columns] = counts.shape;
+  return rows && columns ? { rows, columns, data: counts.data } : null;
+}
 
 /** Entries a cell, on a grid of at most 128 by 128. */
 export function pattern(value: Sparse): Picture | null {

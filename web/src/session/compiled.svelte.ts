@@ -27,7 +27,7 @@ export class Compiled {
 
   /** What a call's program is. Without an answer its id stands, by which its texts are asked for. */
   async follow(verb: string, body: Body, id: string | null, signal?: AbortSignal): Promise<void> {
-    const { diagnose: _, timeout_s: __, ...rest } = body;
+    const { diagnose: _, timeout_s: __, output: ___, ...rest } = body;
     try {
       const answer = await api.program({ ...rest, verb }, signal);
       this.program = id === null ? answer.body : { ...answer.body, program: id };

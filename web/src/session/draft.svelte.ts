@@ -1,6 +1,6 @@
 // What the page shows and would send: the source, what is asked of it, and a value for each input.
 
-import { inputOf, type Input } from '../lib/inputs';
+import { inputOf, isLarge, type Input } from '../lib/inputs';
 import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from '../lib/request';
 import type { Json } from '../lib/wire';
 
@@ -18,7 +18,8 @@ export class Draft {
   /** The body that pressing Run would send; null while an input is not readable. */
   readonly body = $derived.by<Body | null>(() => {
     try {
-      return bodyOf(this.settings, this.inputs, this.output);
+      const body = bodyOf(this.settings, this.inputs, this.output);
+      return this.inputs.some(isLarge) ? { ...body, output: { store: true } } : body;
     } catch {
       return null;
     }
