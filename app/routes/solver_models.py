@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from app.routes.call_models import CallFields
+from app.routes.call_models import CallFields, Fields
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(gt=0, lt=2**31)]
@@ -28,7 +28,21 @@ class TracedFields(SolverFields):
     trace: bool | None = None
 
 
-class MinimizeFields(TracedFields):
+class MultiStart(Fields):
+    """How many starts to draw, and how far away, beside each unknown's size."""
+
+    count: Annotated[int, Field(gt=0, le=10_000)] = 20
+    spread: Positive = 1.0
+
+
+class MultiStartFields(TracedFields):
+    """Solvers that can begin at many points: drawn ones, or the rows of ``starts``."""
+
+    INPUTS: ClassVar[tuple[str, ...]] = ("seed", "starts")
+    multi_start: MultiStart | None = None
+
+
+class MinimizeFields(MultiStartFields):
     """minimize: bounds on the unknowns, constraints by the names of functions of the source."""
 
     bounds: Bounds | None = None
@@ -37,7 +51,7 @@ class MinimizeFields(TracedFields):
     options: dict[str, Any] | None = None
 
 
-class LeastSquaresFields(TracedFields):
+class LeastSquaresFields(MultiStartFields):
     """least_squares: bounds on the unknowns."""
 
     bounds: Bounds | None = None

@@ -19,9 +19,10 @@ _INPUTS: dict[str, Any] = {
     },
 }
 _OWN: dict[str, Any] = {
-    "t0": {"description": "Where the solution starts: a number", "default": 0.0},
-    "t1": {"description": "Where it ends: a number, after or before t0"},
+    "t0": {"description": "Where the solution starts", "type": "number", "default": 0.0},
+    "t1": {"description": "Where it ends, after or before t0", "type": "number"},
     "ts": {"description": "Times between t0 and t1 to keep the solution at, in any order"},
+    "starts": {"description": "Starting points, one a row, beside the arguments themselves"},
     "seed": {
         "description": "A whole number: the same one gives the same result",
         "type": "integer",
