@@ -112,7 +112,11 @@ class Evaluator:
                 name: guard.enter(self, value, functions=functions)
                 for name, value in kwargs.items()
             }
-            return guard.leave(self, calls.call(self, function, given, named))
+            try:
+                return guard.leave(self, calls.call(self, function, given, named))
+            except ProblemError as error:
+                # JAX walks the frames of what passes its borders, thousands in a recursion
+                raise error.with_traceback(None) from None
 
     def placed(self, error: ProblemError, node: ast.AST) -> ProblemError:
         """``error`` with the position of ``node``, unless it has one already."""

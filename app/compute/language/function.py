@@ -7,6 +7,7 @@ runs in a fresh ``Evaluator`` each time the bound callable is called.
 from __future__ import annotations
 
 import ast
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from app.compute.language.names import LocalNames, analyse
 from app.compute.language.scope import MISSING, Scope
 from app.compute.language.stack import deep_stack
 from app.compute.language.text import SourceText, read_source
+from app.core import logging
 from app.core.errors import ProblemError, RefusedSource
 
 UNFORESEEN = "the function cannot be evaluated"
@@ -54,12 +56,15 @@ class Function:
             with deep_stack():
                 try:
                     return self._call(run, args, {**fixed, **kwargs})
-                except ProblemError:
-                    raise
+                except ProblemError as error:
+                    # JAX walks the frames of what passes its borders, thousands in a recursion
+                    raise error.with_traceback(None) from None
                 except (RecursionError, MemoryError):
                     raise out_of_stack() from None
                 except Exception as error:
                     # A source met a case that no table foresaw: refuse it rather than fail.
+                    cause = traceback.format_exc(limit=-8)[-4000:]
+                    logging.get("language").error("unforeseen", function=self.name, cause=cause)
                     raise RefusedSource(UNFORESEEN) from error
 
         traced.__name__ = traced.__qualname__ = self.name

@@ -26,6 +26,7 @@ import msgpack
 from app.compute.sandbox import libc, network
 from app.compute.spec import ProgramSpec
 from app.compute.worker.process import Birth, live
+from app.core import logging
 from app.core.values import Aval
 
 MESSAGE = 1 << 20
@@ -37,6 +38,7 @@ class Zygote:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._settings: Mapping[str, Any] = msgpack.unpackb(control.recv(MESSAGE))
+        logging.configure("info")
         self._networkless = "network" in self._settings["sandbox"] and network.close_network()
         self._engine = _build(self._settings["engine"], self._settings["engine_limits"])
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import traceback
+
 import jax
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from app.compute.language import Limits, parse
-from app.core.errors import LimitExceeded, ProblemError
+from app.core.errors import LimitExceeded, ProblemError, RefusedSource
 
 X = jax.ShapeDtypeStruct((3,), np.dtype("float64"))
 
@@ -128,3 +131,26 @@ def test_limit(source):
 def test_parser_bombs_are_refused(body):
     with pytest.raises(ProblemError):
         parse(f"def f(x):\n    return {body}")
+
+
+@pytest.mark.parametrize("inner", ["f(x)", "jax.vmap(f)(x[None])[0]"])
+def test_deep_recursion_is_refused_without_its_frames(inner):
+    """JAX walks the frames of an error at each of its borders: thousands took 20 seconds."""
+    source = "def f(x):\n    return " + "sin(" * 50 + inner + ")" * 50
+    with pytest.raises(LimitExceeded, match="deep") as caught:
+        jax.eval_shape(parse(source).bind(), X)
+    assert caught.value.line == 2
+    assert len(list(traceback.walk_tb(caught.value.__traceback__))) < 100
+
+
+def test_what_no_table_foresaw_is_refused_and_its_cause_is_logged():
+    class Odd(tuple):
+        def __len__(self):
+            raise ValueError("this has no length")
+
+    with capture_logs() as logs, pytest.raises(RefusedSource, match="cannot be evaluated"):
+        parse("def odd(x):\n    return x").bind()(Odd())
+    (line,) = logs
+    assert line["log_level"] == "error"
+    assert line["function"] == "odd"
+    assert "this has no length" in line["cause"]
