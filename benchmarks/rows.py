@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -85,3 +86,20 @@ def in_turn(
             count = calls if isinstance(calls, int) else calls[name]
             medians[name].append(statistics.median(measure() for _ in range(count)))
     return Turns(medians)
+
+
+def within(budget_s: float, measures: Mapping[str, Callable[[], float]], rounds: int = 5) -> Turns:
+    """As ``in_turn``, each once a round, for ``rounds`` and on till the budget is spent.
+
+    A single round is for what takes many seconds: it is not warmed up.
+    """
+    found: dict[str, list[float]] = {name: [] for name in measures}
+    for measure in measures.values() if rounds > 1 else ():
+        measure()
+    end, turn = time.perf_counter() + budget_s, 0
+    while turn < rounds or (time.perf_counter() < end and turn < 1000):
+        order = list(measures.items())
+        for name, measure in order if turn % 2 == 0 else reversed(order):
+            found[name].append(measure())
+        turn += 1
+    return Turns(found)
