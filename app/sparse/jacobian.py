@@ -1,15 +1,15 @@
 """Sparse Jacobians and Hessians: detect the pattern, colour it, take one product a colour.
 
 A ``Plan`` (pattern, colours, where to read each entry) holds for every point, so it is made once
-with the program and kept beside it. Detection and colouring are asdex's; functions map a flat
-vector to a flat vector (Jacobian) or to a number (Hessian).
+with the program; a stored program holds its own. Detection and colouring are asdex's; functions
+map a flat vector to a flat vector (Jacobian) or to a number (Hessian).
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,22 +45,6 @@ class Plan:
     colors: np.ndarray
     count: int
     places: np.ndarray
-
-    def to_wire(self) -> dict[str, Any]:
-        """Bytes and numbers for the store; ``from_wire`` reads them back."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        packed = {name: array.astype("<i4").tobytes() for name, array in arrays.items()}
-        return {"mode": self.mode, "shape": list(self.shape), "count": self.count, **packed}
-
-    @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> Plan:
-        """The plan that ``to_wire`` wrote."""
-        arrays = {name: np.frombuffer(wire[name], "<i4").astype(np.int32) for name in ARRAYS}
-        m, n = wire["shape"]
-        return cls(mode=wire["mode"], shape=(m, n), count=wire["count"], **arrays)
-
-
-ARRAYS = ("indices", "indptr", "colors", "places")
 
 
 def plan_jacobian(
@@ -119,28 +103,38 @@ def jacobian(plan: Plan, f: Function, x: jax.Array) -> SparseMatrix:
 
 def hessian(plan: Plan, f: Function, x: jax.Array) -> SparseMatrix:
     """The sparse Hessian of a scalar ``f`` at ``x``: forward over reverse, one product a colour."""
-    gradient = jax.grad(f)
-    products = _linear(lambda v: jax.jvp(gradient, (x,), (v,))[1], plan, x.dtype, plan.shape[1])
-    return _matrix(plan, products)
+    push = _pushforward(jax.grad(f), x)[1]
+    return _matrix(plan, _products(push, plan, x.dtype, plan.shape[1]))
 
 
 def value_and_entries(plan: Plan, f: Function, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """``f(x)`` and the entries of its Jacobian in CSR order."""
     if plan.mode == "forward":
-        value, push = jax.linearize(f, x)
-        return value, _linear(push, plan, x.dtype, plan.shape[1])
+        value, push = _pushforward(f, x)
+        return value, _products(push, plan, x.dtype, plan.shape[1])
     value, pull = jax.vjp(f, x)
-    return value, _linear(lambda ct: pull(ct)[0], plan, value.dtype, plan.shape[0])
+    pull = jax.lax.optimization_barrier(pull)
+    return value, _products(lambda ct: pull(ct)[0], plan, value.dtype, plan.shape[0])
 
 
-def _linear(product: Function, plan: Plan, dtype: Any, size: int) -> jax.Array:
+def _pushforward(f: Function, x: jax.Array) -> tuple[jax.Array, Function]:
+    """``f(x)`` and its linear map. What the map keeps of ``f`` is computed once, behind a barrier:
+    XLA would compute it again in every product."""
+    value, push = jax.linearize(f, x)
+    pure, kept = jax.closure_convert(push, x)
+    kept = jax.lax.optimization_barrier(kept)
+    return value, lambda tangent: pure(tangent, *kept)
+
+
+def _products(product: Function, plan: Plan, dtype: Any, size: int) -> jax.Array:
     """Products with every seed, read at the entries."""
     if not len(plan.places):
         return jnp.zeros(0, dtype)
     colors = jnp.asarray(plan.colors)
     seeds = jnp.arange(plan.count)[:, None] == colors[None, :size]
-    compressed = jax.vmap(product)(seeds.astype(dtype))
-    return compressed.reshape(-1)[jnp.asarray(plan.places)]
+    compressed = jax.lax.optimization_barrier(jax.vmap(product)(seeds.astype(dtype)))
+    places = jnp.asarray(plan.places)
+    return compressed.reshape(-1).at[places].get(mode="promise_in_bounds")
 
 
 def _matrix(plan: Plan, values: jax.Array) -> SparseMatrix:
