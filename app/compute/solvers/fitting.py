@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,7 +11,10 @@ from jax.flatten_util import ravel_pytree
 
 from app.compute.call import Call
 from app.compute.solvers import options as read
+from app.compute.solvers.box import Box
 from app.compute.solvers.least_squares import METHODS, Fit, LeastSquares
+from app.compute.solvers.machine import Machine
+from app.compute.solvers.multi_start import MultiStart, points_of
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
 
@@ -94,13 +97,24 @@ def default_tolerance(dtype: Any) -> float:
     return 1e-15 if dtype == jnp.float64 else 1e-6
 
 
-def build(call: Call) -> Fitter:
+def build(call: Call) -> Machine:
     """The machine of a call. ``tol`` is relative: of squares, steps and cosines."""
     unknowns = Unknowns.of(call)
+    box = read.box_or_space(call.options, unknowns.start)
+    points = points_of(call, unknowns, box)
+    if points is None:
+        return _fitter(call, unknowns, box)
+    return MultiStart(
+        lambda x: _fitter(call, replace(unknowns, start=x), box), points, unknowns.pack
+    )
+
+
+def _fitter(call: Call, unknowns: Unknowns, box: Box) -> Fitter:
+    """The machine from one start."""
     x = unknowns.start
     method = LeastSquares(
         residuals_of(call, unknowns),
-        read.box_or_space(call.options, x),
+        box,
         read.one_of(call.options, "method", METHODS, "levenberg_marquardt"),
         read.number(call.options, "tol", default_tolerance(x.dtype)),
         read.count(call.options, "max_steps", 10_000),

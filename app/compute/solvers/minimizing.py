@@ -17,6 +17,7 @@ from app.compute.solvers.box import Box
 from app.compute.solvers.constraints import constraints_of
 from app.compute.solvers.machine import Machine
 from app.compute.solvers.methods import Method, Problem, method_of
+from app.compute.solvers.multi_start import MultiStart, points_of
 from app.compute.solvers.newton import Point
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
@@ -91,8 +92,18 @@ def build(call: Call) -> Machine:
     """The machine of a call."""
     call.require_scalar("minimize")
     unknowns = Unknowns.of(call)
+    box = read.box_or_space(call.options, unknowns.start)
+    points = points_of(call, unknowns, box)
+    if points is None:
+        return _machine(call, unknowns, box)
+    return MultiStart(
+        lambda x: _machine(call, replace(unknowns, start=x), box), points, unknowns.pack
+    )
+
+
+def _machine(call: Call, unknowns: Unknowns, box: Box) -> Machine:
+    """The machine from one start."""
     x = unknowns.start
-    box = read.box_or_space(call.options, x)
     tolerance = read.number(call.options, "tol", default_tolerance(x.dtype))
     steps = read.count(call.options, "max_steps", 10_000)
     value = objective(unknowns)

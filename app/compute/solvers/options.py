@@ -12,19 +12,19 @@ from app.compute.solvers.box import Box, unbounded
 from app.core.errors import InvalidArgument
 
 
-def number(options: Mapping[str, Any], name: str, default: float) -> float:
-    """A positive number."""
+def number(options: Mapping[str, Any], name: str, default: float, *, at: str = "") -> float:
+    """A positive number; ``at`` is the pointer of what holds it."""
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
-        raise InvalidArgument(f"{name} is a positive number", pointer=f"/{name}")
+        raise InvalidArgument(f"{name} is a positive number", pointer=f"{at}/{name}")
     return float(value)
 
 
-def count(options: Mapping[str, Any], name: str, default: int) -> int:
+def count(options: Mapping[str, Any], name: str, default: int, *, at: str = "") -> int:
     """A positive integer below 2^31."""
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
-        raise InvalidArgument(f"{name} is a positive whole number", pointer=f"/{name}")
+        raise InvalidArgument(f"{name} is a positive whole number", pointer=f"{at}/{name}")
     return value
 
 

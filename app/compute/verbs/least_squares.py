@@ -17,6 +17,7 @@ def least_squares(call: Call) -> Any:
     return machine.run(traced(build(call), call.options), call.options, call.directions)
 
 
-OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "trace"}
+OPTIONS = machine.MACHINE_OPTIONS | {"method", "tol", "bounds", "trace", "multi_start"}
+GROUPS = {**machine.GROUPS, "seed": None, "starts": None}
 
-VERBS = (Verb("least_squares", least_squares, options=OPTIONS, groups=machine.GROUPS, meta=META),)
+VERBS = (Verb("least_squares", least_squares, options=OPTIONS, groups=GROUPS, meta=META),)

@@ -23,8 +23,10 @@ OPTIONS = machine.MACHINE_OPTIONS | {
     "bounds",
     "constraints",
     "trace",
+    "multi_start",
     "hessian",
     "options",
 }
+GROUPS = {**machine.GROUPS, "seed": None, "starts": None}
 
-VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=machine.GROUPS, meta=META, plan=plan),)
+VERBS = (Verb("minimize", minimize, options=OPTIONS, groups=GROUPS, meta=META, plan=plan),)

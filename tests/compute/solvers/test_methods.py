@@ -1,0 +1,89 @@
+"""Methods of minimize beside the default ones, and many starts, against known minima."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.core.errors import InvalidArgument
+from tests.compute.solvers import problems_hs
+from tests.compute.solvers.solving import Program, solve
+
+
+def test_nelder_mead_at_a_kink_and_at_bounds() -> None:
+    kink = "lambda x: abs(x[0] - 2) + abs(x[1]) + (x[2] - x[0]) ** 2"
+    options = {"method": "nelder_mead", "bounds": [[None, None], [0.5, 3.0], [-1.0, 1.5]]}
+    found = solve("minimize", kink, [[1.0, 1.0, 1.0]], **options)
+    assert found["success"], found["outcome"]
+    # By hand: x1 on its bound; x2 on its; x0 in between where the slopes cancel: 2 (x0 - 1.5) = 1.
+    assert found["solution"] == pytest.approx([2.0, 0.5, 1.5], abs=1e-6)
+    assert found["value"] == pytest.approx(0.75, abs=1e-6)
+    assert "gradient_norm" not in found
+
+
+def test_a_gradient_method_with_a_schedule_inside_bounds() -> None:
+    source = "lambda x, c: sum((x - c) ** 2 * array([1.0, 4.0]))"
+    settings = {"learning_rate": 0.05, "schedule": "cosine"}
+    options = {"method": "adam", "options": settings, "bounds": [0.0, 1.5], "max_steps": 2000}
+    found = solve("minimize", source, [[0.2, 0.2], [1.0, 2.0]], **options)
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx([1.0, 1.5], abs=1e-8)
+
+
+@pytest.mark.parametrize("hessian", [None, "sparse"])
+def test_many_unknowns_by_products_of_the_hessian(hessian: str | None) -> None:
+    weights = "jnp.logspace(0.0, 6.0, 150)"
+    source = f"lambda x: 0.5 * sum({weights} * (x - 1) ** 2) + sum((x[1:] - x[:-1]) ** 4)"
+    found = solve("minimize", source, [[0.0] * 150], hessian=hessian)
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx(np.ones(150), abs=1e-7)
+    assert found["statistics"]["iterations"] < 60
+
+
+def test_many_starts_reach_the_lowest_minimum() -> None:
+    problem = next(each for each in problems_hs.PROBLEMS if each.number == 20)
+    start = [[float(x) for x in problem.start]]
+    given = {"entry": "f", "multi_start": {"count": 8}, **problem.options}
+    program = Program("minimize", problem.source, start,
+                      groups={"seed": np.asarray(0, np.int32)}, **given)  # fmt: skip
+    for seed in (0, 1):
+        found = program(start, {"seed": np.asarray(seed, np.int32)})
+        values = found["starts"]["value"]
+        assert found["value"] == pytest.approx(problem.minimum, rel=1e-6)
+        assert found["value"] == np.min(values[found["starts"]["success"]])
+        assert np.array_equal(found["starts"]["start"][0], problem.start)
+        # That of the one start alone is the local minimum beside it.
+        assert values[0] == pytest.approx(problems_hs.LOCAL[20][0], rel=1e-6)
+
+
+def test_given_starts_and_one_that_fails() -> None:
+    source = "lambda x: stack([sqrt(x[0]) - 1, x[1] - 3])"
+    rows = np.array([[-1.0, 0.0], [2.0, 1.0]])
+    found = solve("least_squares", source, [[-4.0, 1.0]], groups={"starts": rows})
+    assert found["success"]
+    assert found["solution"] == pytest.approx([1.0, 3.0])
+    assert found["starts"]["success"].tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "pointer"),
+    [
+        ({"method": "adam", "constraints": {"equality": "h"}}, "/method"),
+        ({"method": "nelder_mead", "constraints": {"equality": "h"}}, "/method"),
+        ({"method": "bfgs", "options": {"learning_rate": 0.1}}, "/options"),
+        ({"method": "adam", "options": {"speed": 0.1}}, "/options/speed"),
+        ({"method": "bfgs", "hessian": "dense"}, "/hessian"),
+        ({"hessian": "sparse", "constraints": {"equality": "h"}}, "/hessian"),
+        ({"multi_start": {"count": 10**6}}, "/multi_start/count"),
+        ({"multi_start": {"count": 3}, "groups": {"starts": np.ones((2, 2))}}, "/starts"),
+        ({"groups": {"starts": np.ones((2, 3))}}, "/starts"),
+        ({"groups": {"seed": np.ones(2)}, "multi_start": {}}, "/seed"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, Any], pointer: str) -> None:
+    source = "def h(x):\n    return x[0]\n\ndef f(x):\n    return sum(x**2)\n"
+    with pytest.raises(InvalidArgument) as refused:
+        solve("minimize", source, [[1.0, 2.0]], entry="f", **options)
+    assert refused.value.pointer == pointer
