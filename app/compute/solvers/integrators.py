@@ -37,14 +37,19 @@ class RungeKutta:
     fixed: bool = False
 
     @classmethod
-    def of(cls, name: str, f: Callable[[Any, Any], Any], control: Control) -> RungeKutta:
-        """The solver of a name; implicit ones solve their stages to the tolerances."""
+    def of(
+        cls, name: str, f: Callable[[Any, Any], Any], control: Control, *, forward: bool = False
+    ) -> RungeKutta:
+        """The solver of a name; implicit ones solve their stages to the tolerances.
+
+        ``forward``: its loop over stages is to be differentiated forward, not in reverse.
+        """
+        scan: Any = {"scan_kind": "lax"} if forward else {}
         if name in EXPLICIT:
-            solver = EXPLICIT[name]()
+            solver = EXPLICIT[name](**scan)
         else:
-            solver = IMPLICIT[name](
-                root_finder=diffrax.VeryChord(control.rtol, float(np.min(control.atol)))
-            )
+            stages = diffrax.VeryChord(control.rtol, float(np.min(control.atol)))
+            solver = IMPLICIT[name](root_finder=stages, **scan)
         return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)))
 
     @property
