@@ -60,3 +60,22 @@ def test_every_problem_type_has_a_page(server: ServerProcess) -> None:
     page = httpx.get(server.url + answer.json()["type"])
     assert page.status_code == 200
     assert "text/html" in page.headers["content-type"]
+
+
+SOLVED = {
+    "minimize": {"function": "x^2", "args": [1.0]},
+    "least_squares": {"function": "x^2", "args": [1.0]},
+    "root": {"function": "x^2", "args": [1.0]},
+    "fixed_point": {"function": "x^2", "args": [1.0]},
+    "ode": {"function": "lambda t, y: y", "args": [1.0], "t1": 1.0},
+    "fit": {"function": "lambda w, x: w * jnp.sum(x)", "args": [1.0, [1.0, 2.0]]},
+}
+
+
+def test_the_document_names_every_method_that_a_solver_has(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for verb, call in SOLVED.items():
+        body = paths[f"/v1/{verb}"]["post"]["requestBody"]["content"]["application/json"]
+        named = body["schema"]["properties"]["method"]["examples"]
+        refused = client.post(f"/v1/{verb}", json={**call, "method": "none such"})
+        assert refused.json()["hint"] == "one of " + ", ".join(named), verb

@@ -14,6 +14,18 @@ End = float | Literal["Infinity", "-Infinity"] | None
 Bounds = list[End] | list[list[End]]
 
 
+OPTIMISERS = (
+    "sgd adam adamw lion rmsprop adagrad adamax nadam radam lamb yogi adabelief adadelta adafactor "
+    "adamaxw adan amsgrad fromage lars nadamw novograd optimistic_adam "
+    "optimistic_gradient_descent rprop sign_sgd sm3"
+).split()
+
+
+def _methods(*names: str) -> Any:
+    """A method, of which the document names those there are; the solver refuses others."""
+    return Field(None, examples=list(names))
+
+
 class SolverFields(CallFields):
     """What every solver takes: the unknowns are ``wrt``, by default the first parameter."""
 
@@ -45,6 +57,9 @@ class MultiStartFields(TracedFields):
 class MinimizeFields(MultiStartFields):
     """minimize: bounds on the unknowns, constraints by the names of functions of the source."""
 
+    method: str | None = _methods(
+        "auto", "newton", "bfgs", "l_bfgs", "nonlinear_cg", "nelder_mead", *OPTIMISERS
+    )
     bounds: Bounds | None = None
     constraints: dict[Literal["equality", "inequality"], str | list[str]] | None = None
     hessian: Literal["auto", "dense", "sparse", "hvp"] | None = None
@@ -54,20 +69,33 @@ class MinimizeFields(MultiStartFields):
 class LeastSquaresFields(MultiStartFields):
     """least_squares: bounds on the unknowns."""
 
+    method: str | None = _methods("levenberg_marquardt", "gauss_newton", "dogleg")
     bounds: Bounds | None = None
 
 
 class RootFields(TracedFields):
     """root: a bracket of one unknown asks for bisection."""
 
+    method: str | None = _methods("newton", "broyden", "chord", "bisection")
     bounds: Bounds | None = None
     bracket: list[float] | None = None
+
+
+class FixedPointFields(TracedFields):
+    """fixed_point: from the start to x = f(x)."""
+
+    method: str | None = _methods("anderson", "plain")
 
 
 class OdeFields(SolverFields):
     """ode: f(t, y, *parameters); ``event``, ``loss`` and ``noise`` name functions of the source."""
 
     INPUTS: ClassVar[tuple[str, ...]] = ("t0", "t1", "ts", "seed")
+    method: str | None = _methods(
+        *("auto", "tsit5", "dopri5", "dopri8", "kvaerno5", "kvaerno3"),
+        *("leapfrog", "symplectic_euler", "yoshida4", "yoshida6"),
+        *("euler_maruyama", "milstein", "heun"),
+    )
     rtol: Positive | None = None
     atol: Positive | list[Positive] | None = None
     dt0: Positive | None = None
@@ -83,6 +111,7 @@ class FitFields(SolverFields):
 
     INPUTS: ClassVar[tuple[str, ...]] = ("seed",)
     function: str | dict[str, Any] = "lambda X, y: 0.0"
+    method: str | None = _methods(*OPTIMISERS)
     model: Literal["linear", "ridge", "logistic", "poisson"] | None = None
     l2: Annotated[float, Field(ge=0)] | None = None
     intercept: bool | None = None
@@ -120,7 +149,7 @@ SOLVER_FIELDS: dict[str, type[CallFields]] = {
     "minimize": MinimizeFields,
     "root": RootFields,
     "least_squares": LeastSquaresFields,
-    "fixed_point": TracedFields,
+    "fixed_point": FixedPointFields,
     "ode": OdeFields,
     "fit": FitFields,
     "linear_solve": LinearSolveFields,
