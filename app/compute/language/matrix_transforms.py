@@ -92,7 +92,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, **options
     def pulled(cotangent: Any) -> Any:
         leaves, treedef = jax.tree.flatten(out, is_leaf=is_sparse)
         given = treedef.flatten_up_to(cotangent)
-        read = [_at_entries(leaf, ct) for leaf, ct in zip(leaves, given, strict=True)]
+        read = [at_entries(leaf, ct) for leaf, ct in zip(leaves, given, strict=True)]
         return on_pattern(primals, pull(jax.tree.unflatten(treedef, read)))
 
     first = on_pattern(out, value)
@@ -129,7 +129,7 @@ def _common(primal: Any, tangent: Any) -> tuple[Any, Any]:
     return replace(pattern, values=values), replace(pattern, values=along.astype(values.dtype))
 
 
-def _at_entries(out: Any, cotangent: Any) -> Any:
+def at_entries(out: Any, cotangent: Any) -> Any:
     """The values of a cotangent, dense or sparse, in the cells that ``out`` stores."""
     if not is_sparse(out):
         if is_sparse(cotangent):

@@ -20,7 +20,7 @@ from typing import Any
 from jax import numpy as jnp
 
 from app.compute.language import catalogue as describing
-from app.compute.language import matrix_transforms, natives, solve
+from app.compute.language import matrix_rules, matrix_transforms, natives, solve
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
 from app.compute.rules import OVERRIDES
 
@@ -54,6 +54,9 @@ EXTRA_DENIED = {
         "longdouble": "JAX has no such type",
     },
 }
+
+OWN = {**matrix_transforms.OVERRIDES, **matrix_rules.OVERRIDES, **OVERRIDES}
+"""Functions of ours that stand in for the host's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ def _table(full: str, space: Mapping[str, Any]) -> dict[str, Any]:
     for name in space["functions"]:
         if hasattr(module, name):
             called = f"{full}.{name}"
-            own = OVERRIDES.get(called) or matrix_transforms.OVERRIDES.get(called)
+            own = OWN.get(called)
             table[name] = Builtin(called, own or getattr(module, name))
     for name in space.get("constants", ()):
         table[name] = getattr(module, name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from app.compute.language import host
+from app.compute.language import host, matrix_rules
 from app.compute.language.values import FUNCTIONS, Builtin, Method, Partial, Transformed
 from app.core.errors import InvalidArgument
 
@@ -81,7 +81,7 @@ def rule_method(value: Transformed, name: str) -> Method | None:
 
 
 RULES = {
-    (jax.custom_vjp, "defvjp"): jax.custom_vjp.defvjp,
-    (jax.custom_jvp, "defjvp"): jax.custom_jvp.defjvp,
-    (jax.custom_jvp, "defjvps"): jax.custom_jvp.defjvps,
+    (jax.custom_vjp, "defvjp"): matrix_rules.defvjp,
+    (jax.custom_jvp, "defjvp"): matrix_rules.defjvp,
+    (jax.custom_jvp, "defjvps"): matrix_rules.defjvps,
 }

@@ -130,3 +130,81 @@ def test_refusals_say_what_to_do(made: str, told: str) -> None:
     with pytest.raises((RefusedSource, InvalidArgument), match=told) as caught:
         jax.eval_shape(parse(source).bind(), M, X)
     assert caught.value.hint
+
+
+VJP = """
+from functools import partial
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def p(h, M, x):
+    return h(M) @ x
+def forward(h, M, x):
+    return p(h, M, x), (M, x)
+def backward(h, kept, g):
+    M, x = kept
+    return {}, M.T @ g
+p.defvjp(forward, backward)
+def f(M, x):
+    return jax.grad(lambda M, x: jnp.sum(p(jnp.sin, M, x) ** 2), argnums=(0, 1))(M, x)
+"""
+JVP = """
+@jax.custom_jvp
+def p(M, x):
+    return (M * 3) @ x
+{}
+def f(M, x):
+    loss = lambda M, x: jnp.sum(p(M, x) ** 2)
+    return jax.grad(loss)(M, x), jax.jvp(p, (M, x), (M, x))
+"""
+CUSTOM = {
+    "a dense cotangent": VJP.format("jnp.outer(g, x)"),
+    "a cotangent on the pattern": VJP.format("M * g[:, None]"),
+    "no cotangent": VJP.format("None if False else 0 * M"),
+    "defjvp": JVP.format(
+        "@p.defjvp\ndef rule(primals, tangents):\n    (M, x), (dM, dx) = primals, tangents\n"
+        "    return p(M, x), 2 * (dM @ x) + M @ dx"
+    ),
+    "defjvps": JVP.format(
+        "p.defjvps(lambda dM, out, M, x: 2 * (dM @ x), lambda dx, out, M, x: M @ dx)"
+    ),
+    "a matrix for result": """
+@jax.custom_jvp
+def p(M):
+    return M * 3
+@p.defjvp
+def rule(primals, tangents):
+    return p(*primals), tangents[0] * 5
+def f(M, x):
+    mapped = jax.vmap(lambda y: jax.grad(lambda M: jnp.sum(p(M) @ y))(M) @ y)(jnp.stack([x, 2 * x]))
+    return jax.grad(lambda M: jnp.sum(p(M) @ x))(M), mapped
+""",
+    "a matrix for cotangent": """
+@jax.custom_vjp
+def p(M):
+    return M * 3
+p.defvjp(lambda M: (p(M), M), lambda kept, g: (7 * g * kept,))
+def f(M, x):
+    return jax.grad(lambda M: jnp.sum(p(M) @ x))(M)
+""",
+    "custom_gradient": """
+@jax.custom_gradient
+def p(M, x):
+    return M @ x, lambda g: (2 * jnp.outer(g, x), M.T @ g)
+def f(M, x):
+    return jax.grad(lambda M, x: jnp.sum(p(M, x) ** 2), argnums=(0, 1))(M, x)
+""",
+}
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_custom_rules_of_matrices(name):
+    """At the pattern they are what the same rule gives on dense arrays."""
+    got, wanted = both(CUSTOM[name], M, X)
+
+    def compare(ours, dense_one):
+        mask = PATTERN if np.shape(dense_one) == SHAPE else 1.0
+        np.testing.assert_allclose(ours, dense_one * mask, rtol=1e-12, atol=1e-13)
+
+    if name == "a matrix for result":
+        # the dense gradient is taken in all cells, the sparse one in those of the pattern
+        wanted = wanted[0], np.stack([(5 * PATTERN * y) @ y for y in (X, 2 * X)])
+    jax.tree.map(compare, got, wanted)
