@@ -147,7 +147,11 @@ class Newton:
 
 
 def first_radius(x: Any, gradient: Any, scale: Any) -> Any:
-    """A tenth of the start's own size; wide first steps can land where nothing leads back."""
+    """A tenth of the start's own size; wide first steps can land where nothing leads back.
+
+    From 0.03 to 0.3 the published problems end alike, from random starts too; from 1 on fewer end
+    at their lowest minimum.
+    """
     size, slope = jnp.linalg.norm(scale * x), jnp.linalg.norm(gradient / scale)
     radius = jnp.where(size > 0, 0.1 * size, slope)
     return jnp.where((radius > 0) & jnp.isfinite(radius), radius, 1.0)

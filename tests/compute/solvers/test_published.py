@@ -21,6 +21,15 @@ def test_more_garbow_hillstrom(problem: problems_mgh.Problem) -> None:
     ), found["value"]
 
 
+@pytest.mark.parametrize("number", [7, 8, 10, 11, 12, 15, 17])
+def test_least_squares(number: int) -> None:
+    problem = next(each for each in problems_mgh.PROBLEMS if each.number == number)
+    found = solve("least_squares", problem.source, [problem.start])
+    assert found["success"], found["outcome"]
+    minimum = problem.minima[0]
+    assert np.isclose(found["value"], minimum, rtol=1e-6, atol=1e-16 * (minimum == 0))
+
+
 @pytest.mark.parametrize("problem", problems_hs.PROBLEMS, ids=lambda p: f"hs{p.number}")
 def test_hock_schittkowski(problem: problems_hs.Problem) -> None:
     start = [float(x) for x in problem.start]
