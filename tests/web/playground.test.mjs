@@ -3,15 +3,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
-import { accessibility, BASE, launch, open, PHONE } from './browser.mjs';
+import { accessibility, BASE, launch, open, PHONE, WIDTH } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** One scenario: a fresh page, and at its end nothing said on the console, nothing asked elsewhere. */
+/**
+ * One scenario: a fresh page, and at its end nothing said on the console, nothing asked elsewhere.
+ * What takes long and looks alike at every size is driven `once`, at the first of them.
+ */
 function scenario(name, work, options = {}) {
-  test(name, { timeout: 90_000 }, async () => {
+  test(name, { timeout: 90_000, skip: Boolean(options.once) && WIDTH !== 1280 }, async () => {
     const opened = await open(browser, options.path, options);
     try {
       await work(opened);
@@ -193,7 +196,7 @@ scenario('checks a gradient against finite differences', async ({ page, player }
   await player.results();
   await page.getByRole('button', { name: /finite differences/ }).click();
   await page.getByText('They agree').waitFor();
-});
+}, { once: true });
 
 scenario('tells a hit from a miss, and why it missed', async ({ page, player }) => {
   const unique = `x * ${Math.random()}`;
@@ -206,7 +209,7 @@ scenario('tells a hit from a miss, and why it missed', async ({ page, player }) 
   await player.show('Results');
   await player.result.getByText(/Hit: the program was in memory/).waitFor();
   await player.result.getByRole('img', { name: /^Time:.*execute/ }).waitFor();
-});
+}, { once: true });
 
 scenario('shares its whole state; a shared link traces and never runs', async ({ page, player, context }) => {
   await player.write('def f(u, v=2.0):\n    return jnp.sum(u**2) * v  # “shared”');
@@ -249,7 +252,7 @@ scenario('gives code that runs', async ({ page, player }) => {
   assert.deepEqual(numbers(run(process.env.PYTHON, ['-'], await codeFor('Python'))), [3, 12, 27]);
   assert.deepEqual(numbers(run(process.execPath, ['--input-type=module', '-'], await codeFor('JavaScript'))), [3, 12, 27]);
   for (const language of ['R', 'Julia', 'Go']) assert.match(await codeFor(language), /\/v1\/grad/);
-});
+}, { once: true });
 
 scenario('can be driven by keyboard alone', async ({ page, player }) => {
   await player.results();
@@ -327,7 +330,7 @@ scenario('asks for the fields of a solver in a form, or as JSON', async ({ page,
   await page.getByRole('button', { name: 'as JSON' }).click();
   await page.getByRole('textbox', { name: 't1', exact: true }).fill('20');
   assert.equal(await page.getByRole('textbox', { name: 'ts', exact: true }).inputValue(), '0:20:201');
-}, { expectedStatus: [422] });
+}, { once: true, expectedStatus: [422] });
 
 scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await player.example('Lorenz');
@@ -342,7 +345,7 @@ scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await run.getByRole('button', { name: 'Cancel the run' }).click();
   await run.getByRole('status').getByText('cancelled').waitFor();
   assert.ok(Date.now() - asked < 5_000);
-});
+}, { once: true });
 
 scenario('keeps a chosen theme', async ({ page }) => {
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
@@ -361,4 +364,4 @@ scenario('every example of the gallery runs', async ({ page, player }) => {
     await player.result.waitFor({ timeout: 60_000 });
     assert.equal(await page.getByRole('alert').count(), 0, title);
   }
-});
+}, { once: true });

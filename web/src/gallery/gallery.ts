@@ -6,14 +6,14 @@ import type { Example } from './example';
 import { cnn, convolution, curvature, mlp, rnn, training } from './learning';
 import { heat, lorenz, pendulum, swing } from './motion';
 import { bfgs, constrained, decay } from './solving';
-import { string, jacobian, logistic, product } from './sparse';
+import { jacobian, logistic, product, string, system } from './sparse';
 
 export const GROUPS: { name: string; examples: Example[] }[] = [
   { name: 'Derivatives', examples: [sine, rosenbrock, nanTrap, blackScholes, softmax, himmelblau] },
   { name: 'Solving', examples: [bfgs, constrained, decay] },
   { name: 'Learning', examples: [mlp, training, cnn, convolution, rnn, curvature] },
   { name: 'Motion', examples: [pendulum, swing, lorenz, heat] },
-  { name: 'Sparse matrices', examples: [product, logistic, jacobian, string] },
+  { name: 'Sparse matrices', examples: [product, logistic, jacobian, system, string] },
 ];
 
 export const EXAMPLES: Example[] = GROUPS.flatMap(({ examples }) => examples);

@@ -75,7 +75,7 @@ export const cnn: Example = {
     right = jax.nn.one_hot(digit, 4)
     return -jnp.mean(jnp.sum(right * jax.nn.log_softmax(scores), axis=1))`,
     verb: 'fit',
-    fields: { method: 'adam', epochs: 40, batch_size: 20, seed: 1 },
+    fields: { method: 'adam', epochs: 60, batch_size: 20, seed: 1, options: { learning_rate: 0.02 } },
   },
   args: {
     net: {

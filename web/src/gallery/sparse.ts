@@ -80,6 +80,15 @@ export const jacobian: Example = {
   needs,
 };
 
+export const system: Example = {
+  id: 'system',
+  title: 'A string under load',
+  lesson: 'One sparse system: the second difference of the shape is the load, and the shape a parabola.',
+  settings: { source: 'lambda A, load: load', verb: 'linear_solve' },
+  args: { A: tridiagonal(60, 2, -1), load: Array.from({ length: 60 }, () => 0.01) },
+  needs: ['linear_solve'],
+};
+
 export const string: Example = {
   id: 'modes',
   title: 'The tones of a string',

@@ -9,6 +9,8 @@ export class Compiled {
   program = $state.raw<ProgramInfo | null>(null);
   source = $state('');
   problem = $state.raw<Problem | null>(null);
+  /** Whether the server is being asked for it. */
+  busy = $state(false);
 
   clear(): void {
     this.program = null;
@@ -28,12 +30,15 @@ export class Compiled {
   /** What a call's program is. Without an answer its id stands, by which its texts are asked for. */
   async follow(verb: string, body: Body, id: string | null, signal?: AbortSignal): Promise<void> {
     const { diagnose: _, timeout_s: __, output: ___, ...rest } = body;
+    this.busy = true;
     try {
       const answer = await api.program({ ...rest, verb }, signal);
       this.program = id === null ? answer.body : { ...answer.body, program: id };
     } catch (error) {
       if (id === null || toProblem(error) === null) throw error;
       this.program = { program: id };
+    } finally {
+      this.busy = false;
     }
     this.source = typeof body.function === 'string' ? body.function : '';
     this.problem = null;

@@ -49,6 +49,7 @@ export class Session extends Draft {
   setSource(source: string): void {
     if (source === this.settings.source) return;
     this.settings.source = source;
+    this.exampleId = '';
     this.check.edited();
   }
 
