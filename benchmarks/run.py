@@ -12,7 +12,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import cold, gradients, jacobians, report, solves, sparse, stall, workers
+from benchmarks import (
+    cold,
+    gradients,
+    jacobians,
+    report,
+    solvers,
+    solves,
+    sparse,
+    stall,
+    workers,
+)
 from benchmarks.rows import Findings
 
 FAMILIES: dict[str, Callable[[Path], Findings]] = {
@@ -23,6 +33,7 @@ FAMILIES: dict[str, Callable[[Path], Findings]] = {
     "sparse": sparse.measure,
     "solves": solves.measure,
     "jacobians": jacobians.measure,
+    "solvers": solvers.measure,
 }
 
 
