@@ -16,7 +16,7 @@ const browser = await chromium.launch({ executablePath, args });
 
 async function example(page, title) {
   await page.getByRole('button', { name: /gallery/ }).click();
-  await page.getByRole('dialog').getByRole('button', { name: title }).click();
+  await page.getByRole('dialog').locator('.title').filter({ hasText: title }).first().click();
   await page.locator('article[aria-label=Result]').waitFor({ state: 'attached' });
   await page.waitForLoadState('networkidle');
 }
@@ -30,10 +30,12 @@ async function shot(name, viewport, colorScheme, arrange) {
   await page.close();
 }
 
+const rows = (page) => page.locator('[role=option]').first().waitFor({ timeout: 60_000 });
+
 mkdirSync(out, { recursive: true });
 await shot('playground', { width: 1280, height: 860 }, 'light', async (page) => {
   await example(page, 'Rosenbrock');
-  await page.locator('.frame canvas').waitFor();
+  await page.locator('.frame canvas').first().waitFor();
   await page.locator('.cm-line').nth(1).hover();
 });
 await shot('stages', { width: 1280, height: 560 }, 'dark', async (page) => {
@@ -42,9 +44,20 @@ await shot('stages', { width: 1280, height: 560 }, 'dark', async (page) => {
   await page.getByRole('listbox', { name: /^HLO,/ }).waitFor();
   await page.locator('.cm-line').nth(2).hover();
 });
+await shot('minimise', { width: 1280, height: 690 }, 'dark', async (page) => {
+  await example(page, 'BFGS');
+  await page.getByRole('application', { name: /the way of the solver/ }).waitFor();
+  await rows(page);
+  await page.locator('.cm-line').nth(2).hover();
+  await page.waitForTimeout(900);
+});
+await shot('sparse', { width: 1280, height: 720 }, 'light', async (page) => {
+  await example(page, 'log1p of a sparse');
+  await rows(page);
+});
 await shot('phone', { width: 390, height: 780 }, 'light', async (page) => {
   await example(page, 'Himmelblau');
   await page.locator('nav.tabs').getByRole('button', { name: 'Results' }).click();
-  await page.locator('.frame canvas').waitFor();
+  await page.locator('.frame canvas').first().waitFor();
 });
 await browser.close();

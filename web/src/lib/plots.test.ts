@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { levelLine, quantileLevels } from './contour';
-import { contourOf, curveOf } from '../results/plans';
+import { arrowsOf, contourOf, curveOf } from '../results/plans';
 import { named } from '../results/named';
 import { inputOf } from './inputs';
 import { randomMatrix, randomVector } from './random';
@@ -36,6 +36,12 @@ describe('plans', () => {
     expect(contourOf([x, y], scalar)).toMatchObject({ kind: 'scalars', names: ['x', 'y'] });
     expect(contourOf([v], scalar)).toMatchObject({ kind: 'vector', name: 'v' });
     expect(contourOf([x, y, inputOf('z', 0)], scalar)).toBeNull();
+  });
+
+  it('pair the slopes of two numbers, and of a vector', () => {
+    const [x, y, v] = [inputOf('x', 1), inputOf('y', 2), inputOf('v', [1, 2])];
+    expect(arrowsOf([1, 2, 3, 4, 5, 6], contourOf([x, y], scalar)!)).toEqual([[1, 4], [2, 5], [3, 6]]);
+    expect(arrowsOf([1, 2, 3, 4, 5, 6], contourOf([v], scalar)!)).toEqual([[1, 2], [3, 4], [5, 6]]);
   });
 });
 

@@ -97,14 +97,12 @@ export async function sampleField(
     numbersOf('evaluate', mapped(rest, inputs, columns(fine)), signal),
     numbersOf('grad', mapped({ ...rest, wrt }, inputs, columns(coarse)), signal),
   ]);
-  return { side: fine.length, values: values[0] ?? [], arrows: arrowsOf(slopes, coarse.length ** 2) };
+  return { side: fine.length, values: values[0] ?? [], arrows: arrowsOf(slopes.flat(), plan) };
 }
 
-/** Gradients come as two columns, as rows of two, or as one matrix of two rows. */
-function arrowsOf(slopes: number[][], n: number): [number, number][] {
-  const flat = slopes.flat();
-  const byColumn = slopes.length === 2;
-  return Array.from({ length: n }, (_, i) =>
-    byColumn ? [flat[i] ?? 0, flat[n + i] ?? 0] : [flat[2 * i] ?? 0, flat[2 * i + 1] ?? 0],
-  );
+/** Pairs from a gradient: of two scalars all of one, then all of the other; of a vector, in turn. */
+export function arrowsOf(slopes: number[], plan: ContourPlan): [number, number][] {
+  const n = slopes.length / 2;
+  const at = (i: number) => slopes[i] ?? 0;
+  return Array.from({ length: n }, (_, i) => (plan.kind === 'scalars' ? [at(i), at(n + i)] : [at(2 * i), at(2 * i + 1)]));
 }
