@@ -16,6 +16,7 @@ from app.sparse.bucket import bucket
 from app.sparse.canonical import Canonical
 from app.sparse.convert import convert, to_dense
 from app.sparse.ingest import ingest
+from tests.sparse.malformed import AT_INGEST, mangled
 from tests.sparse.matrices import LAYOUTS, dense_of, entries_of, sparse_values, value_of
 
 
@@ -150,51 +151,11 @@ def test_more_than_two_sparse_dimensions_become_rows():
     np.testing.assert_array_equal(to_dense(value), expected)
 
 
-def _mangled(rng: np.random.Generator) -> SparseValue:
-    """A sound matrix with one to three parts made wrong in one of many ways."""
-    m, n, nnz = (int(k) for k in rng.integers(0, 6, 3))
-    nnz = nnz if m and n else 0
-    rows, cols = rng.integers(0, max(m, 1), nnz), rng.integers(0, max(n, 1), nnz)
-    layout = LAYOUTS[rng.integers(5)]
-    value = value_of(layout, rows, cols, rng.standard_normal(nnz), (m, n))
-    parts, shape = dict(value.parts), list(value.shape)
-    for _ in range(rng.integers(1, 4)):
-        name = list(parts)[rng.integers(len(parts))]
-        part = parts[name]
-        match rng.integers(9):
-            case 0 if part.size and part.dtype.kind in "if" and part.dtype.itemsize == 8:
-                part = part.copy()
-                extreme = [-1, 7, 2**31, -(2**31), 2**62]
-                part.flat[rng.integers(part.size)] = extreme[rng.integers(5)]
-            case 1:
-                part = part[: rng.integers(len(part) + 1)] if part.ndim else part
-            case 2:
-                part = part[::-1]
-            case 3:
-                kinds = ["f8", "f2", "c16", "?", "u8", "i1", "U3", "O", "M8[s]"]
-                with np.errstate(all="ignore"):
-                    part = np.zeros(part.shape, kinds[rng.integers(9)])
-            case 4:
-                part = np.stack([part, part]) if rng.integers(2) else part.reshape(-1)
-            case 5:
-                shape = shape[:-1] if rng.integers(2) else [*shape, 3]
-            case 6:
-                sizes = [-1, 0, 2**31, 2**63, 10**6, 2.5, True]
-                if shape:
-                    shape[rng.integers(len(shape))] = sizes[rng.integers(7)]
-            case 7:
-                part = np.concatenate([part, part]) if part.ndim else part
-            case 8:
-                layout = LAYOUTS[rng.integers(5)]
-        parts[name] = part
-    return SparseValue(layout, tuple(shape), parts)
-
-
-def test_ten_thousand_malformed_matrices():
+def test_malformed_matrices():
     rng = np.random.default_rng(7)
     refused, began = [], time.monotonic()
-    for _ in range(10_000):
-        value = _mangled(rng)
+    for _ in range(AT_INGEST):
+        value = mangled(rng)
         try:
             matrix = ingest(value)
         except ProblemError as error:
@@ -203,6 +164,6 @@ def test_ten_thousand_malformed_matrices():
             if max(matrix.shape) < 100:
                 assert_canonical(matrix)
                 assert_canonical(matrix.padded())
-    assert len(refused) > 3000
+    assert len(refused) > 0.3 * AT_INGEST
     assert set(refused) == {(422, True)}
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
