@@ -345,6 +345,14 @@ scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await run.getByRole('button', { name: 'Cancel the run' }).click();
   await run.getByRole('status').getByText('cancelled').waitFor();
   assert.ok(Date.now() - asked < 5_000);
+
+  // A run that nobody watches any more is not left to go on.
+  await player.run();
+  await player.show('Results');
+  await run.getByText(/iteration/).waitFor({ timeout: 60_000 });
+  await player.example('Sine');
+  const going = async () => (await (await page.request.get(`${BASE}/v1/runs?verb=ode&status=running`)).json()).data.length;
+  await player.until(going, (count) => count === 0);
 }, { once: true });
 
 scenario('keeps a chosen theme', async ({ page }) => {
