@@ -63,6 +63,7 @@ class Settings(BaseSettings):
     async_queue: int = Field(default=1000, ge=1)
     async_queue_client: int = Field(default=250, ge=1)
     run_lease_s: float = Field(default=6.0, ge=0.5)
+    heartbeat_s: float = Field(default=15.0, gt=0)
 
     body_bytes: int = Field(default=256 * MIB, ge=KIB)
     nesting: int = Field(default=64, ge=4, le=512)

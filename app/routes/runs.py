@@ -23,7 +23,6 @@ from app.services.runs.run import Client, Run, Status
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
-HEARTBEAT_S = 15.0
 EVENT_STREAM = "text/event-stream"
 _HEARTBEAT = b": heartbeat\n\n"
 _HEAD = b"retry: 1000\n\n"
@@ -121,13 +120,15 @@ async def get_events(
         return Response(status_code=204)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
-        _stream(services.runs, run, last), headers=headers, media_type=EVENT_STREAM
+        _stream(services.runs, run, last, services.settings.heartbeat_s),
+        headers=headers,
+        media_type=EVENT_STREAM,
     )
 
 
-async def _stream(runs: RunService, run: Run, last: int) -> AsyncIterator[bytes]:
+async def _stream(runs: RunService, run: Run, last: int, quiet_s: float) -> AsyncIterator[bytes]:
     yield _HEAD
-    async for events in runs.listen(run, last, HEARTBEAT_S):
+    async for events in runs.listen(run, last, quiet_s):
         yield (
             b"".join(
                 b"id: %d\nevent: %s\ndata: %s\n\n" % (told.id, told.kind.encode(), told.data)

@@ -96,6 +96,7 @@ def assemble(settings: Settings) -> Services:
     calls = CallService(pool, programs, arrays, run_s=settings.run_s)
     codec = Offload(settings.codec_processes, settings.offload_bytes)
     journal = Journal(store, signer, codec_limits, settings.run_ttl_s)
+    runs = _runs(settings, journal, calls, programs, codec)
     return Services(
         settings=settings,
         store=store,
@@ -109,8 +110,8 @@ def assemble(settings: Settings) -> Services:
         arrays=arrays,
         programs=programs,
         calls=calls,
-        runs=_runs(settings, journal, calls, programs, codec),
-        metrics=Metrics(pool, cache),
+        runs=runs,
+        metrics=Metrics(pool, cache, runs),
     )
 
 

@@ -17,6 +17,7 @@ from prometheus_client.core import (
 
 from app.cache.programs import ProgramCache
 from app.compute.pool.protocol import Pool
+from app.services.run import RunService
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -26,11 +27,12 @@ class Metrics:
 
     content_type = "text/plain; version=0.0.4; charset=utf-8"
 
-    def __init__(self, pool: Pool, cache: ProgramCache) -> None:
+    def __init__(self, pool: Pool, cache: ProgramCache, runs: RunService) -> None:
         self._registry = CollectorRegistry()
         self._calls = _Calls()
         self._registry.register(self._calls)
         self._registry.register(_Parts(pool, cache))
+        self._registry.register(_Runs(runs))
         self.called = self._calls.called
 
     def text(self) -> bytes:
@@ -89,6 +91,24 @@ class _Parts:
         ready = GaugeMetricFamily("gradserve_pool_ready", "Whether the pool takes work")
         ready.add_metric([], float(bool(pool["ready"])))
         yield ready
+
+
+class _Runs:
+    """Reads how many runs there are, and how many ended, when scraped."""
+
+    def __init__(self, runs: RunService) -> None:
+        self._runs = runs
+
+    def collect(self) -> Iterator[Any]:
+        said = "Runs waiting, runs worked on, and listeners to their events, in this process"
+        now = GaugeMetricFamily("gradserve_runs_now", said, labels=("state",))
+        for state, count in self._runs.status().items():
+            now.add_metric([state], float(count))
+        yield now
+        ended = CounterMetricFamily("gradserve_runs_ended", "Runs ended", labels=("status",))
+        for status, count in self._runs.ended().items():
+            ended.add_metric([status], float(count))
+        yield ended
 
 
 def _counters(name: str, said: str, counts: dict[str, int]) -> CounterMetricFamily:

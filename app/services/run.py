@@ -78,8 +78,16 @@ class RunService:
         await self._scout.stop()
 
     def status(self) -> dict[str, int]:
-        """How many runs wait here and how many are worked on."""
-        return {"queued": len(self._queue), "running": len(self._runner)}
+        """How many runs wait here, how many are worked on, and how many listeners there are."""
+        return {
+            "queued": len(self._queue),
+            "running": len(self._runner),
+            "listeners": len(self._feeds),
+        }
+
+    def ended(self) -> dict[str, int]:
+        """How many runs ended here, by status, since this process began."""
+        return {status: self._runner.ended[status] for status in sorted(FINAL)}
 
     async def submit(
         self, verb: str, request: Request, client: Client, key: str | None = None
@@ -169,6 +177,7 @@ class RunService:
             now = await self._journal.load(run.id)
             if now is not None and not now.is_final:
                 await self._journal.close(now.finished("cancelled"), lease)
+                self._runner.ended["cancelled"] += 1
             self._queue.discard(run.client, run.id)
         finally:
             await self._journal.store.release(lease)

@@ -242,11 +242,22 @@ def test_clients_with_keys_see_their_own_runs(start_server: StartServer) -> None
 
 
 def test_a_long_run_leaves_the_other_device_to_short_calls(start_server: StartServer) -> None:
-    server = start_server({"GRADSERVE_DEVICES": "2", "GRADSERVE_ASYNC_QUEUE_CLIENT": "1"})
+    server = start_server(
+        {
+            "GRADSERVE_DEVICES": "2",
+            "GRADSERVE_ASYNC_QUEUE_CLIENT": "1",
+            "GRADSERVE_HEARTBEAT_S": "0.2",
+        }
+    )
     with Follower(server.url) as here:
         here.call("evaluate", loop(10))
         long = [here.begin("evaluate", loop(1_000_000_000, x)) for x in (0.1,)]
         here.phase(long[0], "executing")
+        with here.http.stream("GET", f"/v1/runs/{long[0]}/events", timeout=20) as quiet:
+            lines = quiet.iter_lines()
+            beats = [line for line, _ in zip(lines, range(40), strict=False) if line[:1] == ":"]
+        assert set(beats) == {": heartbeat"}
+        assert len(beats) > 2
         begun = time.perf_counter()
         for _ in range(20):
             here.call("evaluate", loop(10))
@@ -260,6 +271,11 @@ def test_a_long_run_leaves_the_other_device_to_short_calls(start_server: StartSe
         assert here.call("evaluate", {"function": LOOP, "args": [1.0, count(5)]})
         for run_id in long:
             here.cancel(run_id)
+        wanted = ('_ended_total{status="cancelled"} 3.0', '_now{state="running"} 0.0')
+        end = time.monotonic() + 10
+        while not all(line in here.http.get("/metrics").text for line in wanted):
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def test_runs_are_in_the_api_document(here: Follower) -> None:

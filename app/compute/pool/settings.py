@@ -50,7 +50,7 @@ class PoolSettings:
     load_s: float = 30.0
     trace_s: float = 20.0
     compile_s: float = 60.0
-    cancel_s: float = 1.0
+    cancel_s: float = 0.3
     poison_deaths: int = 3
     poison_s: float = 60.0
 

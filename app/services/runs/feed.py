@@ -118,6 +118,9 @@ class Feeds:
         self._open: dict[str, Feed] = {}
         self._closing = False
 
+    def __len__(self) -> int:
+        return sum(feed.listeners for feed in self._open.values())
+
     def drain(self) -> None:
         """Let every listener go: they find the run at another process."""
         self._closing = True

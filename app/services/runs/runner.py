@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from app.cache.store import Lease
@@ -50,6 +51,7 @@ class Runner:
         self._slots: list[asyncio.Task[None]] = []
         self._busy = 0
         self._closed = False
+        self.ended: Counter[str] = Counter()
         self._log = logging.get("runs")
 
     def start(self) -> None:
@@ -161,3 +163,5 @@ class Runner:
             kept = await patiently(lambda: self._journal.close(failed, lease), until)
         if not kept:
             self._log.warning("a run was lost to another process", run=run.id)
+            return
+        self.ended[run.status] += 1
