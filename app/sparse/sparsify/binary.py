@@ -56,8 +56,9 @@ def general(
 ) -> Any:
     """Any elementwise function of two operands.
 
-    ``keeps``: 0 stays 0 whatever the second operand is (``A * d``); else that is found out from
-    a static operand, and a traced one is refused. ``fill`` is a second operand for padding.
+    Whether 0 stays 0 is found out from a static second operand. A traced one is refused, unless
+    ``keeps``: then 0 stays 0 whatever an ordinary operand is (``A * d``, d finite), and it is taken
+    to be one. ``fill`` is a second operand for padding.
     """
     if isinstance(a, SparseMatrix) and isinstance(b, SparseMatrix):
         if at_zero(function, a, np.zeros((), b.dtype), reverse=False):
@@ -70,8 +71,8 @@ def general(
     if jnp.shape(other) == A.shape and not keeps:
         dense = A.todense()
         return function(other, dense) if reverse else function(dense, other)
-    stays = True if keeps and not reverse else at_zero(function, A, other, reverse=reverse)
-    if stays:
+    stays = at_zero(function, A, other, reverse=reverse)
+    if stays or (stays is None and keeps and not reverse):
         if jnp.ndim(other) == 0:
             return A.map(lambda v: function(other, v) if reverse else function(v, other))
         at = A.at_entries(other, fill)
@@ -81,14 +82,17 @@ def general(
             f"{name} of a sparse matrix and a value known only at run time may fill its zeros",
             hint="write the number into the source, or A.todense() for the dense array",
         )
-    raise would_fill(name, A)
+    by = f" by {other}" if keeps and jnp.ndim(other) == 0 else ""
+    raise would_fill(name + by, A)
 
 
 def multiply(a: Any, b: Any) -> SparseMatrix:
     """``A * B``, ``A * d``, ``d * A``: rows or columns scaled where d broadcasts."""
     if not isinstance(a, SparseMatrix):
         a, b = b, a
-    return general("multiply", jnp.multiply, a, b, keeps=not isinstance(b, SparseMatrix), fill=1)
+    return general(
+        "multiplication", jnp.multiply, a, b, keeps=not isinstance(b, SparseMatrix), fill=1
+    )
 
 
 def add(a: Any, b: Any) -> Any:
@@ -120,8 +124,6 @@ def divide(name: str, function: Function, a: Any, b: Any) -> SparseMatrix:
     """``A / d``, where d is a number, a vector, or an array of the full shape."""
     if isinstance(b, SparseMatrix):
         raise would_fill(f"{name} by a sparse matrix", b)
-    if is_static(b) and jnp.ndim(b) == 0 and b == 0:
-        raise would_fill(f"{name} by zero", a)
     return general(name, function, a, b, keeps=True, fill=1)
 
 
@@ -167,5 +169,5 @@ TABLE: dict[str, Callable[..., Any]] = {
     **{n: partial(divide, "floor division", jnp.floor_divide) for n in ("floordiv",)},
     "floor_divide": partial(divide, "floor division", jnp.floor_divide),
     **{n: partial(divide, "remainder", jnp.remainder) for n in ("mod", "remainder")},
-    "arctan2": partial(divide, "arctan2", jnp.arctan2),
+    "arctan2": _comparison("arctan2"),
 }

@@ -31,9 +31,9 @@ def matmul(a: Any, b: Any, **named: Any) -> Any:
 def dot(a: Any, b: Any, **named: Any) -> Any:
     """``jnp.dot``: like ``@``, and scaling where one side is a number."""
     if jnp.ndim(0 if isinstance(a, SparseMatrix) else a) == 0 and not isinstance(a, SparseMatrix):
-        return b.map(lambda values: values * a)
+        return multiply(b, a)
     if not isinstance(b, SparseMatrix) and jnp.ndim(b) == 0:
-        return a.map(lambda values: values * b)
+        return multiply(a, b)
     return matmul(a, b)
 
 
