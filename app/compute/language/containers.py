@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language import guard, operators, targets
+from app.compute.language import guard, operators, sizes, targets
 from app.compute.language.values import Method
 from app.core.errors import InvalidArgument
 
@@ -25,8 +25,8 @@ def method(container: Any, name: str) -> Method:
         except (IndexError, ValueError, KeyError):
             raise InvalidArgument(f"{name}() finds nothing there") from None
         if type(container) in (list, dict):
-            guard.checked_length(run, len(container) if len(container) > 64 else 0)
-        return guard.checked_text(run, result) if type(result) is str else result
+            sizes.checked_length(run, len(container) if len(container) > 64 else 0)
+        return sizes.checked_text(run, result) if type(result) is str else result
 
     return Method(name, apply)
 
@@ -37,7 +37,7 @@ def _append(run: Evaluator, container: list[Any], item: Any) -> None:
 
 def _extend(run: Evaluator, container: list[Any], items: Any) -> None:
     added = targets.items_of(run, items)
-    guard.checked_length(run, len(container) + len(added))
+    sizes.checked_length(run, len(container) + len(added))
     container.extend(added)
 
 
@@ -71,22 +71,22 @@ def _reverse(run: Evaluator, container: list[Any]) -> None:
 
 
 def _copy(run: Evaluator, container: Any) -> Any:
-    guard.checked_length(run, len(container))
+    sizes.checked_length(run, len(container))
     return container.copy()
 
 
 def _keys(run: Evaluator, container: dict[Any, Any]) -> list[Any]:
-    guard.checked_length(run, len(container))
+    sizes.checked_length(run, len(container))
     return list(container)
 
 
 def _values(run: Evaluator, container: dict[Any, Any]) -> list[Any]:
-    guard.checked_length(run, len(container))
+    sizes.checked_length(run, len(container))
     return list(container.values())
 
 
 def _items(run: Evaluator, container: dict[Any, Any]) -> list[Any]:
-    guard.checked_length(run, len(container))
+    sizes.checked_length(run, len(container))
     return list(container.items())
 
 
@@ -106,7 +106,7 @@ def _update(run: Evaluator, container: dict[Any, Any], *others: Any, **named: An
     for other in (*others, named):
         if type(other) is not dict:
             raise TypeError("a dict is needed")
-        guard.checked_length(run, len(container) + len(other))
+        sizes.checked_length(run, len(container) + len(other))
         container.update(other)
 
 
@@ -116,7 +116,7 @@ def _join(run: Evaluator, text: str, items: Any) -> str:
         raise TypeError("texts are needed")
     total = sum(len(part) for part in parts) + len(text) * len(parts)
     if total > run.limits.text:
-        guard.checked_text(run, " " * (run.limits.text + 1))
+        sizes.checked_text(run, " " * (run.limits.text + 1))
     return text.join(parts)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language import closures, guard, operators, targets
+from app.compute.language import closures, guard, operators, sizes, targets
 from app.compute.language.attributes import attribute
 from app.compute.language.describe import describe, text_of
 from app.compute.language.lookup import lookup
@@ -41,7 +41,7 @@ def _items(run: Evaluator, nodes: list[ast.expr], scope: Scope) -> list[Any]:
             found.extend(targets.items_of(run, run.evaluate(node.value, scope)))
         else:
             found.append(run.evaluate(node, scope))
-    guard.checked_length(run, len(found))
+    sizes.checked_length(run, len(found))
     return found
 
 
@@ -55,7 +55,7 @@ def _dict(run: Evaluator, node: ast.Dict, scope: Scope) -> Any:
             found.update(item)
         else:
             raise InvalidArgument(f"** takes a dict, not {describe(item)}")
-        guard.checked_length(run, len(found))
+        sizes.checked_length(run, len(found))
     return found
 
 
@@ -188,7 +188,7 @@ def _formatted(run: Evaluator, node: ast.JoinedStr, scope: Scope) -> Any:
             parts.append(str(part.value))
         elif isinstance(part, ast.FormattedValue):
             parts.append(text_of(run.evaluate(part.value, scope)))
-    return guard.checked_text(run, "".join(parts))
+    return sizes.checked_text(run, "".join(parts))
 
 
 def _comprehension(
@@ -226,7 +226,7 @@ def _list_comprehension(run: Evaluator, node: ast.ListComp | ast.GeneratorExp, s
 
     def emit(inner: Scope) -> None:
         found.append(run.evaluate(node.elt, inner))
-        guard.checked_length(run, len(found) if len(found) > run.limits.sequence else 0)
+        sizes.checked_length(run, len(found) if len(found) > run.limits.sequence else 0)
 
     _comprehension(run, node.generators, scope, emit)
     return found
@@ -238,7 +238,7 @@ def _dict_comprehension(run: Evaluator, node: ast.DictComp, scope: Scope) -> Any
     def emit(inner: Scope) -> None:
         key = guard.enter_key(run, run.evaluate(node.key, inner))
         found[key] = run.evaluate(node.value, inner)
-        guard.checked_length(run, len(found) if len(found) > run.limits.sequence else 0)
+        sizes.checked_length(run, len(found) if len(found) > run.limits.sequence else 0)
 
     _comprehension(run, node.generators, scope, emit)
     return found

@@ -21,6 +21,7 @@ from app.compute.language.names import LocalNames, analyse
 from app.compute.language.scope import MISSING, Scope
 from app.compute.language.stack import deep_stack
 from app.compute.language.text import SourceText, read_source
+from app.compute.language.tree_check import check_tree
 from app.core import logging
 from app.core.errors import ProblemError, RefusedSource
 
@@ -132,7 +133,7 @@ def _is_entry(expression: ast.Expression, entry: str) -> bool:
 
 def _module(text: SourceText, entry: str | None, limits: Limits) -> Function:
     tree = syntax.parse_module(text)
-    syntax.check_tree(tree, text, limits)
+    check_tree(tree, text, limits)
     local = analyse(tree)
     formula.refuse_assignments(tree, text)
     check_names(tree, text, local)
@@ -141,7 +142,7 @@ def _module(text: SourceText, entry: str | None, limits: Limits) -> Function:
 
 
 def _lambda(text: SourceText, tree: ast.Expression, limits: Limits) -> Function:
-    syntax.check_tree(tree, text, limits)
+    check_tree(tree, text, limits)
     local = analyse(tree)
     check_names(tree, text, local)
     assert isinstance(tree.body, ast.Lambda)
@@ -154,7 +155,7 @@ def _formula(text: SourceText, limits: Limits) -> Function:
     tree = syntax.parse_expression(powers)
     if tree is None:
         raise RefusedSource("the formula cannot be read", hint="write powers as x^2 or x**2")
-    syntax.check_tree(tree, powers, limits)
+    check_tree(tree, powers, limits)
     local = analyse(tree)
     names = formula.free_names(tree, powers, local)
     parameters = tuple(Parameter(name, False, "positional_or_keyword") for name in names)

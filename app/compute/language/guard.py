@@ -15,6 +15,7 @@ import numpy as np
 from jax import numpy as jnp
 from jax.core import Tracer
 
+from app.compute.language import sizes
 from app.compute.language.callbacks import Callback
 from app.compute.language.records import Record, RecordClass, tuple_class
 from app.compute.language.values import (
@@ -91,9 +92,9 @@ def enter(run: Evaluator, value: Any, *, functions: bool = False, depth: int = 0
     if kind in ATOMS or kind in OWN:
         return value
     if kind is int:
-        return checked_int(run, value)
+        return sizes.checked_int(run, value)
     if kind is str:
-        return checked_text(run, value)
+        return sizes.checked_text(run, value)
     if is_array(value):
         return _enter_array(run, value)
     if kind is Callback:
@@ -101,57 +102,6 @@ def enter(run: Evaluator, value: Any, *, functions: bool = False, depth: int = 0
     if run.sparse.is_sparse(value):
         return value
     return _enter_structure(run, value, functions, depth)
-
-
-def checked_int(run: Evaluator, value: int) -> int:
-    """``value``, if it has no more bits than an integer may have."""
-    if value.bit_length() > run.limits.integer_bits:
-        raise LimitExceeded(
-            f"an integer needs more than {run.limits.integer_bits} bits",
-            hint="write it as a float, such as 1e30",
-        )
-    return value
-
-
-def checked_text(run: Evaluator, value: str) -> str:
-    """``value``, if it is not longer than text may be."""
-    if len(value) > run.limits.text:
-        raise LimitExceeded(
-            f"a text is longer than {run.limits.text} characters",
-            hint="compute with arrays; text only names choices",
-        )
-    return value
-
-
-def checked_length(run: Evaluator, count: int) -> None:
-    """Charge for ``count`` items of a container and refuse more than one may hold."""
-    if count > run.limits.sequence:
-        raise LimitExceeded(
-            f"a container has more than {run.limits.sequence} items",
-            hint="use an array: jnp.arange, jnp.zeros or jnp.full make long ones",
-        )
-    run.meter.step(1 + count // 4)
-
-
-def checked_range(run: Evaluator, numbers: range) -> None:
-    """Refuse a range whose numbers would be too many to walk; charge for the others."""
-    # Not len(), which fails beyond 64 bits.
-    count = max(0, -((numbers.start - numbers.stop) // numbers.step))
-    if count > run.limits.sequence:
-        raise LimitExceeded(
-            f"a Python loop over more than {run.limits.sequence} numbers",
-            hint="use lax.fori_loop or lax.scan, or jnp.arange for an array",
-        )
-    run.meter.step(count // 4)
-
-
-def checked_depth(run: Evaluator, depth: int) -> None:
-    """Refuse structures that are too deep to be walked, cyclic ones among them."""
-    if depth > run.limits.structure_depth:
-        raise LimitExceeded(
-            f"lists or tuples are nested deeper than {run.limits.structure_depth}",
-            hint="a list must not hold itself",
-        )
 
 
 def _enter_array(run: Evaluator, value: Any) -> Any:
@@ -174,13 +124,13 @@ def _enter_array(run: Evaluator, value: Any) -> Any:
 
 
 def _enter_structure(run: Evaluator, value: Any, functions: bool, depth: int) -> Any:
-    checked_depth(run, depth)
+    sizes.checked_depth(run, depth)
     kind = type(value)
     if kind is Record:
         items = _enter_items(run, value.values, functions, depth)
         return Record(value.type, tuple(items))
     if kind is dict:
-        checked_length(run, len(value))
+        sizes.checked_length(run, len(value))
         return {
             enter_key(run, key): enter(run, item, functions=functions, depth=depth + 1)
             for key, item in value.items()
@@ -199,7 +149,7 @@ def _enter_structure(run: Evaluator, value: Any, functions: bool, depth: int) ->
 
 
 def _enter_items(run: Evaluator, items: Any, functions: bool, depth: int) -> list[Any]:
-    checked_length(run, len(items))
+    sizes.checked_length(run, len(items))
     return [enter(run, item, functions=functions, depth=depth + 1) for item in items]
 
 
@@ -208,7 +158,7 @@ def _enter_scalar(run: Evaluator, value: Any, functions: bool) -> Any:
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, (int, np.integer)):
-        return checked_int(run, int(value))
+        return sizes.checked_int(run, int(value))
     if isinstance(value, (float, np.floating)):
         return float(value)
     if isinstance(value, (complex, np.complexfloating)):
@@ -240,7 +190,7 @@ def enter_key(run: Evaluator, key: Any) -> Any:
     """A dict key: a static number, text or a flat tuple of these."""
     kind = type(key)
     if kind is str:
-        return checked_text(run, key)
+        return sizes.checked_text(run, key)
     if kind in NUMBERS or key is None:
         return key
     short = kind is tuple and len(key) <= run.limits.structure_depth
@@ -258,21 +208,21 @@ def leave(run: Evaluator, value: Any, depth: int = 0) -> Any:
     """What a host function receives for a value of the language."""
     kind = type(value)
     if kind is range:
-        checked_range(run, value)
+        sizes.checked_range(run, value)
     if kind in (int, str) or kind in ATOMS or is_array(value):
         return value
     if kind in (list, tuple):
-        checked_depth(run, depth)
-        checked_length(run, len(value))
+        sizes.checked_depth(run, depth)
+        sizes.checked_length(run, len(value))
         items = [leave(run, item, depth + 1) for item in value]
         return items if kind is list else tuple(items)
     if kind is dict:
-        checked_depth(run, depth)
-        checked_length(run, len(value))
+        sizes.checked_depth(run, depth)
+        sizes.checked_length(run, len(value))
         _check_keys(value)
         return {key: leave(run, item, depth + 1) for key, item in value.items()}
     if kind is Record:
-        checked_depth(run, depth)
+        sizes.checked_depth(run, depth)
         return Record(value.type, tuple(leave(run, item, depth + 1) for item in value.values))
     return _leave_handle(run, value)
 

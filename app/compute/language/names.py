@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.compute.language.syntax import UNREAD_FIELDS
+from app.compute.language.tree_check import UNREAD_FIELDS
 
 ScopeNode: TypeAlias = ast.FunctionDef | ast.Lambda | ast.Module | ast.Expression
 COMPREHENSIONS = (ast.ListComp, ast.DictComp, ast.GeneratorExp)

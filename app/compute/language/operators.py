@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language import guard
+from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.records import Record
 from app.compute.language.values import ArrayType, DType, Ignored, Native, Token
@@ -75,7 +75,7 @@ def binary(run: Evaluator, kind: type, left: Any, right: Any) -> Any:
                 _check_length(run, sequence, len(sequence) * max(count, 0))
                 return sequence * count
     if kind is ast.BitOr and type(left) is dict and type(right) is dict:
-        guard.checked_length(run, len(left) + len(right))
+        sizes.checked_length(run, len(left) + len(right))
         return left | right
     if kind is ast.BitOr and (type(left) in TYPES or type(right) in TYPES):
         return (left, right)
@@ -123,7 +123,7 @@ def _check_length(run: Evaluator, sequence: Any, count: int) -> None:
         if count > run.limits.text:
             raise LimitExceeded(f"a text is longer than {run.limits.text} characters")
         return
-    guard.checked_length(run, count)
+    sizes.checked_length(run, count)
 
 
 def unary(run: Evaluator, kind: type, value: Any) -> Any:
@@ -190,7 +190,7 @@ def _same(left: Any, right: Any) -> bool:
 def equal(run: Evaluator, left: Any, right: Any, depth: int = 0) -> bool:
     """Equality of static values; lists and dicts item by item, each item charged."""
     run.meter.step()
-    guard.checked_depth(run, depth)
+    sizes.checked_depth(run, depth)
     if guard.is_array(left) or guard.is_array(right):
         raise RefusedSource(
             "comparing arrays inside lists or dicts is not allowed",

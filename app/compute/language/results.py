@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language import guard
+from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.records import Record
 from app.core.errors import InvalidArgument, LimitExceeded, RefusedSource
@@ -31,16 +31,16 @@ def result(run: Evaluator, value: Any, name: str) -> Any:
 
 
 def _plain(run: Evaluator, value: Any, count: list[int], depth: int) -> Any:
-    guard.checked_depth(run, depth)
+    sizes.checked_depth(run, depth)
     kind = type(value)
     if kind is Record:
         value, kind = value.plain(), tuple if value.type.is_tuple else dict
     if kind in (list, tuple):
-        guard.checked_length(run, len(value))
+        sizes.checked_length(run, len(value))
         items = [_plain(run, item, count, depth + 1) for item in value]
         return items if kind is list else tuple(items)
     if kind is dict:
-        guard.checked_length(run, len(value))
+        sizes.checked_length(run, len(value))
         if not all(type(key) is str for key in value):
             raise InvalidArgument("the keys of a result must be text", hint="write {str(key): …}")
         return {key: _plain(run, item, count, depth + 1) for key, item in value.items()}

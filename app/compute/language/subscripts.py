@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from app.compute.language import guard
+from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.messages import near
 from app.compute.language.records import Record
@@ -73,7 +73,7 @@ def _item(run: Evaluator, sequence: Any, index: Any) -> Any:
     except (IndexError, TypeError, ValueError):
         raise InvalidArgument(f"there are {len(sequence)} items, no item {_shown(index)}") from None
     if type(found) in (list, tuple):
-        guard.checked_length(run, len(found))
+        sizes.checked_length(run, len(found))
     return found
 
 

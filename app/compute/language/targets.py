@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from app.compute.language import guard
+from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.messages import shown
 from app.compute.language.records import Record
@@ -27,7 +27,7 @@ def items_of(run: Evaluator, value: Any) -> list[Any]:
         run.meter.step(len(value) // 4)
         return list(value)
     if kind is range:
-        guard.checked_range(run, value)
+        sizes.checked_range(run, value)
         return list(value)
     if guard.is_array(value) or run.sparse.is_sparse(value):
         return _rows(run, value)
@@ -94,7 +94,7 @@ def _set_item(run: Evaluator, target: ast.Subscript, value: Any, scope: Scope) -
     container = run.evaluate(target.value, scope)
     if type(container) is dict:
         container[guard.enter_key(run, run.evaluate(target.slice, scope))] = value
-        guard.checked_length(run, len(container))
+        sizes.checked_length(run, len(container))
     elif type(container) is list:
         index = run.evaluate(target.slice, scope)
         if type(index) not in (int, bool):

@@ -44,6 +44,15 @@ class Native:
     python_type: type | None = None
 
 
+def native(name: str, function: Callable[..., Any], python_type: type | None = None) -> Native:
+    """``function(evaluator, *args, **kwargs)`` as a value of the language."""
+
+    def apply(run: Evaluator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        return function(run, *args, **kwargs)
+
+    return Native(name, apply, python_type)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:
     """A host value that may only be handed back to the host: a tree structure, an enum member."""

@@ -8,7 +8,7 @@ import sys
 from importlib import resources
 
 from app.compute.language import solve
-from app.compute.language.arguments import RULES
+from app.compute.language.argument_rules import RULES
 from app.compute.language.natives import NATIVES
 from app.compute.language.registry import catalogue, registry
 from app.compute.language.values import Builtin
