@@ -19,10 +19,12 @@ from app.compute.solvers.outcomes import Outcome
 
 
 class Training(NamedTuple):
-    """Parameters and optimiser state; losses by epoch; the best parameters so far."""
+    """Parameters and optimiser state; the rows of this epoch in order; losses by epoch; the best
+    parameters so far."""
 
     parameters: Any
     optimiser: Any
+    order: Any
     batch: Any
     epoch: Any
     total: Any
@@ -60,7 +62,7 @@ class Trainer:
         real = jax.tree.leaves(self.parameters)[0].dtype
         history = jnp.full(self.epochs, jnp.nan, real)
         return Training(
-            self.parameters, self.optimiser.init(self.parameters), zero, zero,
+            self.parameters, self.optimiser.init(self.parameters), self._mixed(zero), zero, zero,
             jnp.zeros((), real), history, history, self.parameters,
             jnp.full((), jnp.inf, real), zero, zero,
         )  # fmt: skip
@@ -69,15 +71,17 @@ class Trainer:
         """All rows in the seed's order: those for training first."""
         return jax.random.permutation(jax.random.fold_in(self.key, 0), self.rows)
 
+    def _mixed(self, epoch: Any) -> Any:
+        """The rows of an epoch in its order: sorting them costs more than a batch does."""
+        train = self._order()[: self.rows - self.held]
+        return train[jax.random.permutation(jax.random.fold_in(self.key, epoch + 1), train.size)]
+
     def _batch(self, state: Training) -> Any:
         """The rows of one batch; of all data where a batch is all."""
         if self.batch_size == self.rows:
             return self.data
-        key = jax.random.fold_in(self.key, state.epoch + 1)
-        train = self._order()[: self.rows - self.held]
-        mixed = train[jax.random.permutation(key, train.size)]
         start = state.batch * self.batch_size
-        chosen = jax.lax.dynamic_slice_in_dim(mixed, start, self.batch_size)
+        chosen = jax.lax.dynamic_slice_in_dim(state.order, start, self.batch_size)
         return jax.tree.map(lambda a: a[chosen], self.data)
 
     def step(self, state: Training) -> Training:
@@ -115,6 +119,7 @@ class Trainer:
         if self.patience is not None:
             outcome = jnp.where(waited >= self.patience, Outcome.STOPPED_EARLY, outcome)
         return state._replace(
+            order=self._mixed(state.epoch + 1),
             batch=jnp.zeros_like(state.batch),
             epoch=state.epoch + 1,
             total=jnp.zeros_like(state.total),
