@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -97,8 +98,7 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_derivatives_equal_dense(kernels, name, transposed):
+def test_derivatives_equal_dense(kernels, transposed):
     shape = (4, 3)
     (values, ix, ptr), _ = sample(shape, 0.5)
     x = np.random.default_rng(2).standard_normal(shape[0] if transposed else shape[1])
@@ -111,23 +111,24 @@ def test_derivatives_equal_dense(kernels, name, transposed):
         full = scatter(v, ix, ptr, shape)
         return jnp.sum(jnp.sin((full.T if transposed else full) @ x))
 
-    if kernels == "portable" and name in ("mixed", "third", "hessian values"):
-        return
-    transform = TRANSFORMS[name]
-    got, want = jax.jit(transform(ours))(values, x), transform(dense)(values, x)
-    np.testing.assert_allclose(got, want, atol=1e-12)
+    @jax.jit
+    def pairs(v, x):
+        return {name: (t(ours)(v, x), t(dense)(v, x)) for name, t in TRANSFORMS.items()}
+
+    for name, (got, want) in pairs(values, x).items():
+        np.testing.assert_allclose(got, want, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("axes", [(None, 0), (None, 2), (0, None), (1, 1), (0, 0)])
-def test_vmap_over_every_axis(kernels, axes):
+AXES = [(None, 0), (None, 2), (0, None), (1, 1), (0, 0)]
+
+
+def test_vmap_over_every_axis(kernels):
     (values, ix, ptr), _ = sample()
     rng = np.random.default_rng(3)
-    batch = 4
-    v, X = values, rng.standard_normal((5, 3))
-    if axes[0] is not None:
-        v = np.moveaxis(rng.standard_normal((batch, len(v))), 0, axes[0])
-    if axes[1] is not None:
-        X = np.moveaxis(rng.standard_normal((batch, 5, 3)), 0, axes[1])
+    batch, shape = 4, (5, 3)
+
+    def operand(one, shape, axis):
+        return one if axis is None else np.moveaxis(rng.standard_normal((batch, *shape)), 0, axis)
 
     def ours(v, X):
         return jnp.sum(jnp.sin(mm(v, ix, ptr, X, SHAPE)))
@@ -135,10 +136,18 @@ def test_vmap_over_every_axis(kernels, axes):
     def dense(v, X):
         return jnp.sum(jnp.sin(scatter(v, ix, ptr) @ X))
 
-    for transform in (lambda f: f, lambda f: jax.grad(f, (0, 1))):
-        got = jax.jit(jax.vmap(transform(ours), axes))(v, X)
-        want = jax.vmap(transform(dense), axes)(v, X)
-        jax.tree.map(lambda g, w: np.testing.assert_allclose(g, w, atol=1e-12), got, want)
+    @jax.jit
+    def pairs(operands):
+        return [
+            [jax.vmap(jax.value_and_grad(f, (0, 1)), axes)(*each) for f in (ours, dense)]
+            for axes, each in zip(AXES, operands, strict=True)
+        ]
+
+    plain = rng.standard_normal(shape)
+    operands = [(operand(values, values.shape, v), operand(plain, shape, x)) for v, x in AXES]
+    for axes, (got, want) in zip(AXES, pairs(operands), strict=True):
+        check = partial(np.testing.assert_allclose, atol=1e-12, err_msg=str(axes))
+        jax.tree.map(check, got, want)
 
 
 def test_vmap_over_patterns(kernels):
