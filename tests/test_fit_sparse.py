@@ -83,6 +83,11 @@ def test_outcomes(client: httpx.Client) -> None:
         assert words in said["outcome"]
     assert said["statistics"]["bad_row"] == 5
     assert fit(client, twice, NOISY, model="ridge")["success"]
+    huge = fit(client, X, COUNTS + 1e300, model="poisson")
+    assert not huge["success"]
+    complex_ = {"dtype": "complex128", "shape": [2], "data": [1, 0, 2, 0]}
+    reply = client.post("/v1/fit", json={"model": "linear", "args": [wire(X[:2]), complex_]})
+    assert reply.status_code == 422
 
 
 def test_logistic_regression_of_a_million_entries_as_a_run(server: ServerProcess) -> None:

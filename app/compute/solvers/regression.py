@@ -42,6 +42,8 @@ def _named(call: Call) -> Regression | SparseRegression:
         )
     if not jnp.issubdtype(x.dtype, jnp.floating):
         raise InvalidArgument(f"X is {x.dtype}: floating numbers are needed", pointer="/args")
+    if jnp.issubdtype(y.dtype, jnp.complexfloating):
+        raise InvalidArgument(f"y is {y.dtype}: real numbers are needed", pointer="/args")
     l2 = call.options.get("l2", 1.0 if model == "ridge" else 0.0)
     if isinstance(l2, bool) or not isinstance(l2, (int, float)) or not 0 <= l2 < jnp.inf:
         raise InvalidArgument("l2 is zero or a positive number", pointer="/l2")

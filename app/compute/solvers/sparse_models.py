@@ -162,8 +162,8 @@ class SparseRegression:
         # Columns have the norm sqrt(m): this is the largest cosine, times the residuals' size.
         count = jnp.sqrt(1.0 * residual.size)
         size = count * jnp.maximum(jnp.linalg.norm(residual), eps * jnp.linalg.norm(self.y))
-        settled = new.gradient <= eps**0.6 * size
-        fine = jnp.where(stuck, new.gradient <= eps**0.4 * size, False)
+        settled = (new.gradient <= eps**0.6 * size) & jnp.isfinite(size)
+        fine = stuck & (new.gradient <= eps**0.4 * size)
         outcome = jnp.where(settled | fine, Outcome.GRADIENT, Outcome.RUNNING)
         outcome = jnp.where(stuck & ~fine & ~settled, Outcome.STALLED, outcome)
         over = (new.iteration >= self.max_steps) & (outcome == Outcome.RUNNING)
@@ -178,7 +178,7 @@ class SparseRegression:
             if self.family.name == "logistic":
                 apart = self.family.separated(self.y, new.z)
                 outcome = jnp.where(apart, Outcome.SEPARATED, outcome)
-        bad = ~jnp.all(jnp.isfinite(new.coefficients))
+        bad = ~(jnp.all(jnp.isfinite(new.coefficients)) & jnp.isfinite(size))
         return jnp.where(bad, Outcome.DIVERGED, outcome).astype(jnp.int32)
 
     def _deficient(self, hessian: Callable[[Any], Any], diagonal: Any) -> Any:

@@ -31,8 +31,13 @@ class Brownian:
     end: Any
     count: int
 
-    def at(self, t: Any) -> Any:
-        """The motions at a time: a sum of tents, one a level (Lévy and Ciesielski)."""
+    def moved(self, t: Any, following: Any) -> Any:
+        """What the motions gain between two times."""
+        before, after = jax.vmap(self._at)(jnp.stack([t, following]))
+        return after - before
+
+    def _at(self, t: Any) -> Any:
+        """The motions at a time: a slope and a sum of tents, one a level (Lévy, Ciesielski)."""
         whole = jnp.where(self.end > self.start, self.end - self.start, 1.0)
         r = jnp.clip((t - self.start) / whole, 0.0, 1.0)
         levels = jnp.arange(LEVELS)
@@ -41,10 +46,10 @@ class Brownian:
         tent = 1.0 - jnp.abs(2.0 * (spread - index) - 1.0)
         height = (0.5 * 2.0 ** (-0.5 * levels)).astype(r.dtype) * tent
         numbers = (2.0**levels + index).astype(jnp.uint32)  # as nodes of a tree, the root being 1
+        numbers = jnp.concatenate([jnp.zeros(1, jnp.uint32), numbers])
         keys = jax.vmap(lambda node: jax.random.fold_in(self.key, node))(numbers)
-        bumps = jax.vmap(lambda key: jax.random.normal(key, (self.count,), r.dtype))(keys)
-        slope = jax.random.normal(jax.random.fold_in(self.key, 0), (self.count,), r.dtype)
-        return jnp.sqrt(whole) * (r * slope + height @ bumps)
+        normal = jax.vmap(lambda key: jax.random.normal(key, (self.count,), r.dtype))(keys)
+        return jnp.sqrt(whole) * (jnp.concatenate([r[None], height]) @ normal)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Stochastic:
     def step(self, t: Any, following: Any, y: Any) -> tuple[Tried, Any]:
         """One step; its error is not estimated."""
         width = following - t
-        moved = self.path.at(following) - self.path.at(t)
+        moved = self.path.moved(t, following)
         change = self.f(t, y) * width + self._times(self.g(t, y), moved)
         if self.method == "milstein":
             change = change + self._milstein(t, y, width, moved)

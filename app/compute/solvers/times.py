@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from app.compute.leaves import is_sparse
 from app.core.errors import InvalidArgument
 
 
@@ -57,7 +58,7 @@ def _scalar(value: Any, name: str, dtype: Any) -> Any:
 def _save_points(value: Any, dtype: Any) -> Any:
     if value is None:
         return jnp.zeros(0, dtype)
-    if not hasattr(value, "shape") or value.ndim != 1 or not _is_real(value):
+    if is_sparse(value) or not hasattr(value, "shape") or value.ndim != 1 or not _is_real(value):
         raise InvalidArgument("ts is a list of times", pointer="/ts")
     return value.astype(dtype)
 

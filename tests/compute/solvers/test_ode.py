@@ -88,7 +88,7 @@ def test_kepler_comes_back_after_ten_periods() -> None:
     assert np.max(np.abs(energy(found["ys"]) + 0.5)) < 1e-9
 
 
-@pytest.mark.parametrize(("method", "order"), [("leapfrog", 2), ("yoshida4", 4), ("yoshida6", 6)])
+@pytest.mark.parametrize(("method", "order"), [("leapfrog", 2), ("yoshida6", 6)])
 def test_symplectic_steps(method: str, order: int) -> None:
     start = np.array([0.8, 0.0, 0.0, math.sqrt(1.2 / 0.8)])  # e = 0.2
     ts = np.linspace(0, 2 * math.pi * 100, 1000)
@@ -114,7 +114,8 @@ def test_what_is_not_separable_is_refused() -> None:
 
 
 def test_times_are_values_of_one_program() -> None:
-    program = Program("ode", "lambda t, y: y", [1.0], groups=times(t0=0, t1=1, ts=[0, 1]))
+    groups = times(t0=0, t1=1, ts=[0, 1])
+    program = Program("ode", "lambda t, y: y", [1.0], groups=groups, method="dopri8")
     ahead = program([1.0], times(t0=0, t1=2, ts=[2, 0.5]))
     assert ahead["ys"] == pytest.approx(np.exp([2, 0.5]), rel=1e-7)
     back = program([2.0], times(t0=3, t1=1, ts=[1.5, 3]))
@@ -130,7 +131,8 @@ def test_times_are_values_of_one_program() -> None:
 def test_many_starts_and_parameters() -> None:
     starts, rates = np.array([1.0, 2.0, 3.0]), np.array([0.1, 1.0, 300.0])
     vmap = {"in_axes": [0, 0]}
-    found = solve("ode", "lambda t, y, k: -k * y", [starts, rates], groups=times(t1=2), vmap=vmap)
+    given = {"groups": times(t1=2), "vmap": vmap, "method": "tsit5"}
+    found = solve("ode", "lambda t, y, k: -k * y", [starts, rates], **given)
     assert found["success"] == [True] * 3
     assert found["y"] == pytest.approx(starts * np.exp(-2 * rates), rel=1e-6, abs=1e-9)
 
