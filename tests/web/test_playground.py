@@ -33,7 +33,7 @@ def _drive(server: ServerProcess, chromium: str, file: str, size: str) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=570,
         check=False,
     )
     if done.returncode:
@@ -47,13 +47,13 @@ def _node() -> None:
         pytest.skip("node is not installed")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_user_on_the_playground(server: ServerProcess, chromium: str, size: str) -> None:
     _drive(server, chromium, "playground.test.mjs", size)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_weight_and_smoothness(server: ServerProcess, chromium: str) -> None:
     said = _drive(server, chromium, "smooth.test.mjs", SIZES[0])
     print("\n".join(re.findall(r"(?:weight|HLO|curve|matrix).*", said)))
