@@ -82,7 +82,7 @@ def violation(x: np.ndarray, given: dict[str, Any]) -> float:
 def scipy_squares(source: str, start: list[float], method: str) -> Answer:
     """By ``scipy.optimize.least_squares`` with the exact Jacobian."""
     r = named(source, "r")
-    jacobian = jax.jit(jax.jacfwd(r))
+    jacobian: Any = jax.jit(jax.jacfwd(r))
     try:
         found = optimize.least_squares(r, start, jacobian, method=method, x_scale="jac")
     except (ValueError, np.linalg.LinAlgError):
