@@ -6,6 +6,7 @@ puts one more axis in front. Missing parts (null) are zero. Nothing is broadcast
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -119,10 +120,9 @@ def _parts(given: Any, target: Any, name: str) -> list[Any]:
     if isinstance(target, Mapping):
         if not isinstance(given, Mapping) or not set(given) <= set(target):
             raise _MismatchError(f"{name} is an object with {', '.join(sorted(target))}")
+        fields = target if isinstance(target, OrderedDict) else sorted(target)
         return [
-            part
-            for key in sorted(target)
-            for part in _parts(given.get(key), target[key], f"{name}.{key}")
+            part for key in fields for part in _parts(given.get(key), target[key], f"{name}.{key}")
         ]
     if isinstance(target, (list, tuple)):
         if not isinstance(given, (list, tuple)) or len(given) != len(target):

@@ -1,11 +1,13 @@
 """Normalises what a function returns: nested lists and dicts of arrays, nothing else.
 
-Tuples and records become lists, Python numbers become arrays, PRNG keys their raw data.
+Tuples become lists, Python numbers become arrays, PRNG keys their raw data. An ordered dict, which
+stands for a named tuple, stays one: its leaves keep the order of the fields.
 """
 
 from __future__ import annotations
 
 import numbers
+from collections import OrderedDict
 from typing import Any
 
 import jax
@@ -23,7 +25,8 @@ def arrays(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise LimitExceeded(f"the result nests deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
-        return {_key(name): arrays(branch, depth + 1) for name, branch in value.items()}
+        kind = OrderedDict if isinstance(value, OrderedDict) else dict
+        return kind((_key(name), arrays(branch, depth + 1)) for name, branch in value.items())
     if isinstance(value, (list, tuple)):
         return [arrays(branch, depth + 1) for branch in value]
     if value is None and depth:

@@ -6,6 +6,7 @@ records too, so that their fields can be read and nothing else of them.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -45,11 +46,10 @@ class Record:
         pairs = zip(self.type.fields, self.values, strict=True)
         return Record(self.type, tuple(changes.get(name, value) for name, value in pairs))
 
-    def plain(self) -> Any:
-        """What a client receives: a tuple of a named tuple, a dict of a dataclass."""
-        if self.type.is_tuple:
-            return self.values
-        return dict(zip(self.type.fields, self.values, strict=True))
+    def plain(self) -> dict[str, Any]:
+        """What a client receives: the values by field; of a named tuple, in order for JAX too."""
+        kind = OrderedDict if self.type.is_tuple else dict
+        return kind(zip(self.type.fields, self.values, strict=True))
 
 
 @cache

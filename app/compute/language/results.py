@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from app.compute.language import guard, sizes
@@ -21,7 +22,7 @@ def argument(run: Evaluator, value: Any) -> Any:
 
 
 def result(run: Evaluator, value: Any, name: str) -> Any:
-    """A pytree of arrays and numbers; records become tuples or dicts, anything else is refused."""
+    """A pytree of arrays and numbers; records become dicts, anything else is refused."""
     if value is None:
         raise RefusedSource(
             f"{name} returns nothing", hint="end the function with return and a value"
@@ -34,16 +35,17 @@ def _plain(run: Evaluator, value: Any, count: list[int], depth: int) -> Any:
     sizes.checked_depth(run, depth)
     kind = type(value)
     if kind is Record:
-        value, kind = value.plain(), tuple if value.type.is_tuple else dict
+        value = value.plain()
+        kind = type(value)
     if kind in (list, tuple):
         sizes.checked_length(run, len(value))
         items = [_plain(run, item, count, depth + 1) for item in value]
         return items if kind is list else tuple(items)
-    if kind is dict:
+    if kind in (dict, OrderedDict):
         sizes.checked_length(run, len(value))
         if not all(type(key) is str for key in value):
             raise InvalidArgument("the keys of a result must be text", hint="write {str(key): …}")
-        return {key: _plain(run, item, count, depth + 1) for key, item in value.items()}
+        return kind((key, _plain(run, item, count, depth + 1)) for key, item in value.items())
     count[0] += 1
     if count[0] > run.limits.result_leaves:
         raise LimitExceeded(

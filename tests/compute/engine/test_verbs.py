@@ -113,6 +113,24 @@ def test_vjp_gives_every_argument_and_null_for_integers(engine: Engine) -> None:
     assert got["cotangents"][1] is None
 
 
+def test_a_record_is_an_object_of_its_fields_whose_directions_go_by_name(engine: Engine) -> None:
+    source = """
+class Pair(NamedTuple):
+    second: float
+    first: float
+
+def f(x):
+    return Pair(x * 2.0, x * x)
+"""
+    got = call(engine, "vjp", source, [3.0], cotangents={"first": 1.0, "second": 10.0})
+    assert got["value"] == {"second": 6.0, "first": 9.0}
+    assert np.ravel(got["cotangents"]) == [26.0]
+    found = call(engine, "evaluate", "lambda x: solve.root(lambda t: t - x, 0.0, full=True)", [3.0])
+    assert {"solution", "residual", "iterations", "success", "outcome"} <= set(found)
+    assert found["solution"] == 3.0
+    assert found["success"]
+
+
 def test_vjp_of_many(engine: Engine) -> None:
     cotangents = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     fields = {"cotangents": cotangents, "batch": True, "wrt": "x"}

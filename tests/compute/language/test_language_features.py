@@ -144,7 +144,7 @@ def test_named_tuple_record():
         "def f(x):\n    p = P(w=x)\n    w, b = p._replace(b=5.0)\n"
         "    g = jax.grad(lambda q: q.w**2 + q[1])(p)\n    return g, w + b"
     )
-    assert run(source, 3.0) == ((6.0, 1.0), 8.0)
+    assert run(source, 3.0) == ({"w": 6.0, "b": 1.0}, 8.0)
 
 
 def test_dataclass_record_with_method_property_and_call():

@@ -83,9 +83,10 @@ def test_repeated_values_have_no_derivative_and_spoil_no_other() -> None:
 def test_what_was_not_found_is_nan() -> None:
     source = "lambda A: solve.eigen(A, k=1, full=True)"
     found = jax.jit(parse(source).bind())(np.array([[1.0, 2.0], [0.0, 3.0]]))
-    assert np.isnan(found[0]).all()
-    assert not found[3]
-    assert found[4] == 2
+    assert list(found) == ["values", "vectors", "residual", "success", "outcome"]
+    assert np.isnan(found["values"]).all()
+    assert not found["success"]
+    assert found["outcome"] == 2
 
 
 def test_a_batch_by_vmap() -> None:

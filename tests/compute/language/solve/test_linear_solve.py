@@ -113,7 +113,7 @@ def test_a_singular_matrix_gives_nan_and_so_do_derivatives(A: Any) -> None:
     assert np.isnan(value)
     assert np.isnan(gradient).all()
     source = "lambda A, b: solve.linear_solve(A, b, full=True)"
-    assert not run(source, A, b)[2]
+    assert not run(source, A, b)["success"]
 
 
 def test_what_a_where_discards_does_not_spoil_a_derivative() -> None:
