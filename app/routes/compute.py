@@ -161,7 +161,7 @@ class ComputeEndpoint:
         headers: Mapping[bytes, bytes],
         media: Media,
     ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-        """Begin a run: 202 and where it is, or its answer where it ends within ``wait``."""
+        """Begin a run: 202 and where it is, or its answer or problem where ``wait`` sees it end."""
         runs, fields = self._services.runs, asked.fields
         request = Request(asked.spec, asked.leaves, asked.run, fields.output.encoding)
         run = await runs.submit(asked.spec.verb, request, client, idempotency_key(headers))
@@ -176,6 +176,9 @@ class ComputeEndpoint:
             answered = await runs.answer(run, media) if run.status == "done" else None
             if answered is not None:
                 return 200, answered, head
+            if run.problem is not None:
+                head[0] = (b"content-type", problems.MEDIA_TYPE.encode())
+                return run.problem["status"], dump(run.problem, "json"), head
         return 202, dump({"run": run.id, "status": run.status}, media), head
 
     async def _decode(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -77,12 +77,15 @@ Asking = Annotated[Client, Depends(asking)]
 async def list_runs(
     services: ServicesOf,
     client: Asking,
-    status: Status | None = None,
-    verb: str | None = None,
+    status: Annotated[Sequence[Status], Query()] = (),
+    verb: Annotated[Sequence[str], Query()] = (),
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Runs, the latest first, by status or verb; results are with each run by itself."""
+    """Runs, the latest first, by status or verb, each of which may be given more than once.
+
+    Results are with each run by itself.
+    """
     after = None if cursor is None else _id_of(cursor)
     runs, last = await services.runs.list(RunFilter(status, verb), client, after, limit)
     following = None if last is None else _cursor_of(last)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,10 +35,10 @@ TOLD_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs to list."""
+    """Which runs to list: of any of these statuses and verbs; all where there are none."""
 
-    status: Status | None = None
-    verb: str | None = None
+    statuses: Collection[Status] = ()
+    verbs: Collection[str] = ()
 
 
 class RunService:
@@ -219,9 +219,13 @@ class RunService:
             yield events
 
     async def heard_all(self, run: Run, last: int) -> bool:
-        """Whether a listener who heard event ``last`` of a run that ended has heard its end."""
+        """Whether a listener who heard event ``last`` of a run that ended has heard its end.
+
+        An id past all that are kept counts as heard: nothing could ever follow it.
+        """
         events = await self._journal.events(run.id, max(0, last - 1), 0.0)
-        return len(events) == 1 and events[0].fields["data"].get("status") in FINAL
+        ends = [event.fields["data"].get("status") in FINAL for event in events]
+        return ends in ([], [True])
 
     async def _told(self, run: Run, kind: str, data: dict[str, Any]) -> bytes:
         if kind != "result":
@@ -235,6 +239,6 @@ class RunService:
 def _fits(run: Run, wanted: RunFilter, client: Client) -> bool:
     return (
         run.tenant in (None, client.tenant)
-        and wanted.status in (None, run.status)
-        and wanted.verb in (None, run.verb)
+        and (not wanted.statuses or run.status in wanted.statuses)
+        and (not wanted.verbs or run.verb in wanted.verbs)
     )

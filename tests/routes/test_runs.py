@@ -88,6 +88,15 @@ def test_wait_answers_at_once_where_it_can(here: Follower) -> None:
     assert here.http.post("/v1/grad", json=SQUARES, headers={"prefer": "x"}).status_code == 200
 
 
+def test_what_fails_within_the_wait_answers_as_the_call_does(here: Follower) -> None:
+    body = {"function": "def f(x):\n    return x.__class__\n", "args": [1]}
+    called = here.http.post("/v1/grad", json=body)
+    waited = here.http.post("/v1/grad", json=body, headers={"prefer": "respond-async, wait=20"})
+    assert (waited.status_code, waited.json()) == (called.status_code, called.json())
+    assert waited.headers["content-type"] == "application/problem+json"
+    assert here.http.get(waited.headers["location"]).json()["problem"] == waited.json()
+
+
 def test_what_can_be_refused_is_refused_at_once(here: Follower) -> None:
     answer = here.http.post("/v1/grad", json={"function": 3}, headers=ASYNC)
     assert answer.status_code == 422
@@ -139,6 +148,8 @@ def test_listing_pages_through_the_latest_first(here: Follower) -> None:
     assert sorted(seen, reverse=True) == seen
     assert [run_id for run_id in seen if run_id in made] == made[::-1]
     assert here.http.get("/v1/runs?status=failed&verb=jvp").json() == {"data": [], "next": None}
+    both = here.http.get("/v1/runs?status=done&status=failed&verb=jvp&verb=none").json()
+    assert [run["run"] for run in both["data"] if run["run"] in made] == made[::-1]
     for bad in ("status=lost", "cursor=zzz", "limit=0"):
         answer = here.http.get(f"/v1/runs?{bad}")
         assert answer.status_code == 422, bad
@@ -155,8 +166,9 @@ def test_events_tell_everything_in_order_and_go_on_where_asked(here: Follower) -
     assert live[-2].data["result"] == run["result"]
     for last in range(1, len(live)):
         assert list(here.events(run_id, last)) == live[last:]
-    after = here.http.get(f"/v1/runs/{run_id}/events", headers={"last-event-id": str(len(live))})
-    assert after.status_code == 204
+    for heard in (len(live), len(live) + 1, 99999):
+        after = here.http.get(f"/v1/runs/{run_id}/events", headers={"last-event-id": str(heard)})
+        assert after.status_code == 204, heard
 
 
 def test_the_same_key_begins_one_run(here: Follower) -> None:
