@@ -25,9 +25,9 @@ CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_
 class Lowered:
     """A program as StableHLO. ``meta`` is what the cache keeps beside the executable.
 
-    meta: out (structure), out_avals, like (result leaf to input leaf whose pattern it has), kept
-    (input buffers taken, in order), cost (flops, bytes,
-    peak_memory once compiled), serialisable, platform, identity, equations; and what the verb
+    meta: out (structure), out_avals, like (result leaf to input leaf whose pattern it has),
+    gradients (result leaves that are some), kept (input buffers taken, in order), cost (flops,
+    bytes, peak_memory once compiled), serialisable, platform, identity, equations; and what the verb
     tells of all its programs.
     """
 
@@ -51,6 +51,7 @@ def lower(spec: ProgramSpec, traced: Traced) -> Lowered:
         "out": traced.out,
         "out_avals": [aval.to_wire() for aval in traced.avals],
         "like": dict(traced.like),
+        "gradients": list(traced.gradients),
         "kept": list(kept),
         **VERBS[spec.verb].meta,
     }

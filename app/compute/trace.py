@@ -26,7 +26,7 @@ from app.compute.spec import ProgramSpec
 from app.compute.verbs.table import VERBS
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
-from app.core.values import Aval, Structure, flatten, unflatten
+from app.core.values import Aval, Structure, flatten, places, unflatten
 from app.sparse.kernels import library
 
 COMMON = frozenset({"static", "vmap", "wrt"})
@@ -37,13 +37,15 @@ class Traced:
     """A program traced and within its bounds. ``out`` numbers the leaves of the result.
 
     ``avals`` has one for each leaf; ``like`` gives, for a sparse leaf that has the pattern of an
-    input, that input: such a leaf is one buffer, any other sparse one three.
+    input, that input: such a leaf is one buffer, any other sparse one three. ``gradients`` are
+    the leaves that lie in the space of an argument.
     """
 
     stage: Any
     out: Structure
     avals: tuple[Aval, ...]
     like: Mapping[str, int]
+    gradients: tuple[int, ...]
     equations: int
 
     @property
@@ -72,7 +74,16 @@ def trace(spec: ProgramSpec, limits: EngineLimits) -> Traced:
         count = bounds.check(stage.jaxpr, limits)
         bounds.check_results(list(stage.jaxpr.out_avals), limits)
     structure, found = captured[-1]
-    return Traced(stage, structure, found.avals, found.like, count)
+    gradients = _gradients(structure, program.verb) if found.like else ()
+    return Traced(stage, structure, found.avals, found.like, gradients, count)
+
+
+def _gradients(structure: Any, verb: Verb) -> tuple[int, ...]:
+    """The leaves of a result that are gradients."""
+    if verb.gradients is None:
+        return ()
+    part = structure[verb.gradients] if verb.gradients else structure
+    return tuple(leaf for _, leaf in places(part))
 
 
 @dataclass(frozen=True)

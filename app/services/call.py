@@ -176,7 +176,9 @@ class CallService:
         }
         if found.cache == "compiled" and found.missed:
             fields["missed"] = list(found.missed)
-        outputs: list[Any] = matrix.gather(result.leaves, image.meta, leaves, options.layout)
+        outputs: list[Any] = matrix.gather(
+            result.leaves, image.meta, leaves, options.layout, summed=options.store
+        )
         bad = nonfinite.report(structure, outputs, leaves)
         if bad:
             fields["nonfinite"] = await self._explain(bad, image.spec, leaves, options)

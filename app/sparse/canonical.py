@@ -46,6 +46,23 @@ class Canonical:
         """Entries that the arrays have room for."""
         return self.values.shape[-1]
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the client sent a cell more than once."""
+        if self.cells is None:
+            return False
+        return int(np.count_nonzero(self.cells >= 0)) > int(self.indptr[..., -1].sum())
+
+    def holding(self, values: np.ndarray) -> Canonical:
+        """The same cells with other values, ``(..., capacity')``: leading axes become a batch."""
+        batch = values.shape[:-1]
+        return Canonical(
+            self.shape,
+            values[..., : self.capacity],
+            np.broadcast_to(self.indices, (*batch, self.capacity)),
+            np.broadcast_to(self.indptr, (*batch, self.shape[0] + 1)),
+        )
+
     def padded(self, capacity: int | None = None) -> Canonical:
         """The same matrix with room for ``capacity`` entries (default: the bucket of its nnz)."""
         capacity = bucket(self.nnz) if capacity is None else capacity

@@ -28,10 +28,7 @@ def convert(value: SparseValue, layout: str) -> SparseValue:
             f"{layout!r} is not a sparse layout", hint=f"They are {', '.join(PARTS)}."
         )
     if value.layout == "bcoo" and value.parts["indices"].shape[-1] != 2:
-        raise InvalidArgument(
-            f"a bcoo of {value.parts['indices'].shape[-1]} sparse dimensions stays a bcoo",
-            hint="Other layouts hold two sparse dimensions.",
-        )
+        raise _stays_bcoo(value.parts["indices"].shape[-1])
     return to_layout(ingest(value), layout)
 
 
@@ -54,6 +51,37 @@ def to_layout(matrix: Canonical, layout: str) -> SparseValue:
         case _:
             parts = {"indices": np.stack([_rows(matrix), indices], axis=-1), "values": values}
     return SparseValue(layout, shape, parts)
+
+
+def in_layout_of(value: SparseValue, matrix: Canonical, layout: str | None = None) -> SparseValue:
+    """``matrix``, on the cells of ``value`` or a batch of such, one entry a cell in row order.
+
+    ``layout``: default that of ``value``, where ``matrix`` has more batch axes bcsr or bcoo.
+    """
+    more = len(matrix.batch) > (value.parts["values"].ndim - 1)
+    compressed = value.layout in ("csr", "bcsr")
+    usual = ("bcsr" if compressed else "bcoo") if more else value.layout
+    if value.layout != "bcoo" or value.parts["indices"].shape[-1] == 2:
+        return to_layout(matrix, layout or usual)
+    sparse = value.parts["indices"].shape[-1]
+    if layout not in (None, "bcoo"):
+        raise _stays_bcoo(sparse)
+    core = value.shape[len(value.shape) - sparse :]
+    matrix = matrix.padded(matrix.nnz)
+    rows = _rows(matrix)
+    real = rows < matrix.shape[0]
+    leading = np.unravel_index(np.where(real, rows, 0), core[:-1]) if core[:-1] else ()
+    sizes = zip(leading, core[:-1], strict=True)
+    columns = [np.where(real, part, size).astype(np.int32) for part, size in sizes]
+    parts = {"indices": np.stack([*columns, matrix.indices], axis=-1), "values": matrix.values}
+    return SparseValue("bcoo", (*matrix.batch, *core), parts)
+
+
+def _stays_bcoo(sparse: int) -> InvalidArgument:
+    return InvalidArgument(
+        f"a bcoo of {sparse} sparse dimensions stays a bcoo",
+        hint="Other layouts hold two sparse dimensions.",
+    )
 
 
 def to_dense(value: SparseValue, *, max_bytes: int = MAX_DENSE_BYTES) -> np.ndarray:

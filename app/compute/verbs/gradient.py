@@ -36,6 +36,6 @@ def grad(call: Call) -> Any:
 OPTIONS = frozenset({"wrt", "holomorphic"})
 
 VERBS = (
-    Verb("grad", grad, options=OPTIONS),
-    Verb("value_and_grad", value_and_grad, options=OPTIONS),
+    Verb("grad", grad, options=OPTIONS, gradients=""),
+    Verb("value_and_grad", value_and_grad, options=OPTIONS, gradients="grad"),
 )

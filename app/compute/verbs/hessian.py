@@ -53,5 +53,5 @@ VERBS = (
         options=frozenset({"wrt", "holomorphic", "sparse"}),
         plan=lambda call: coloured.plan(call, "hessian"),
     ),
-    Verb("hvp", hvp, "vectors", frozenset({"wrt", "holomorphic", "batch"})),
+    Verb("hvp", hvp, "vectors", frozenset({"wrt", "holomorphic", "batch"}), gradients=""),
 )

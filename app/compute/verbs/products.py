@@ -66,5 +66,5 @@ OPTIONS = frozenset({"wrt", "batch"})
 
 VERBS = (
     Verb("jvp", jvp, "tangents", OPTIONS),
-    Verb("vjp", vjp, "cotangents", OPTIONS),
+    Verb("vjp", vjp, "cotangents", OPTIONS, gradients="cotangents"),
 )

@@ -18,7 +18,8 @@ class Verb:
     ``leading`` parameters of the function are scalars that the verb gives itself, before ``args``
     (ode: the time). ``groups`` are further inputs, handed over as they are, with the axis that
     ``vmap`` maps in each; ``meta`` is told of every program of the verb. ``plan`` is made from
-    abstract values before the trace and lies in ``Call.plan``.
+    abstract values before the trace and lies in ``Call.plan``. ``gradients`` is the field of the
+    result that is in the arguments' own space (cotangents), ``""`` for all of it.
     """
 
     name: str
@@ -29,3 +30,4 @@ class Verb:
     groups: Mapping[str, int | None] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     plan: Callable[[Call], Any] | None = None
+    gradients: str | None = None
