@@ -9,6 +9,7 @@ import jax
 
 from app.compute.language import guard
 from app.compute.language.messages import cleaned
+from app.compute.language.values import Builtin
 from app.core.errors import InvalidArgument, LimitExceeded, ProblemError, RefusedSource
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ SHOWN = {
     "operator.matmul": "operator @",
 }
 """How operations are named to clients where their own name is the host's."""
+REDUCING = ("lax.reduce", "lax.reduce_window")
+"""JAX differentiates these where it recognises their operator, such as ``lax.max``, itself."""
 VALUE_DEPENDENT = (
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
     "intersect1d setdiff1d setxor1d union1d where extract trim_zeros compress repeat bincount"
@@ -70,8 +73,8 @@ def call_raw(
 ) -> Any:
     """As ``call``, but return the host's own value: for what is unpacked before it enters."""
     run.meter.operation()
-    given = [_left(run, value, functions) for value in args]
-    named = {key: _left(run, value, functions) for key, value in kwargs.items()}
+    given = [_left(run, name, value, functions) for value in args]
+    named = {key: _left(run, name, value, functions) for key, value in kwargs.items()}
     try:
         return function(*given, **named)
     except ProblemError as error:
@@ -87,7 +90,9 @@ def call_raw(
         raise translated(name, error) from None
 
 
-def _left(run: Evaluator, value: Any, functions: bool) -> Any:
+def _left(run: Evaluator, name: str, value: Any, functions: bool) -> Any:
+    if name in REDUCING and type(value) is Builtin and value.name.startswith("lax."):
+        return value.function
     if functions and type(value) in guard.FUNCTIONS and type(value) is not guard.Transformed:
         return run.callback(value, functions=True)
     return guard.leave(run, value)

@@ -206,3 +206,25 @@ def test_each_call_has_new_fuel():
         bound = parse("def f(x):\n    for i in range(5000):\n        pass\n    return x").bind()
         for _ in range(30):
             jax.eval_shape(bound, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("operator", "start", "wanted"),
+    [
+        ("lax.max", "-jnp.inf", [[0, 0], [2, 8]]),
+        ("lax.min", "jnp.inf", [[2, 8], [0, 0]]),
+        ("lax.add", "0.0", [[2, 8], [2, 8]]),
+    ],
+)
+def test_pooling_has_a_gradient(operator, start, wanted):
+    """d/dx of sum(w * pool(x)), w the pooled numbers' weights 2 and 8."""
+    source = f"""
+def f(x):
+    pooled = lax.reduce_window(x, {start}, {operator}, (2, 1), (2, 1), "VALID")
+    return jnp.sum(pooled * jnp.array([2.0, 8.0]))
+
+def slope(x):
+    return jax.grad(f)(x)
+"""
+    x = [[1.0, 5.0], [3.0, 7.0]]
+    np.testing.assert_array_equal(run(source, x, entry="slope"), wanted)
