@@ -1,7 +1,8 @@
 """``gradserve call`` and ``gradserve watch``: a terminal's client of any server.
 
 Results go to standard output as JSON, everything else to standard error; the exit status is 0
-where there is a result, 1 where there is a problem, 2 where the run was cancelled.
+where there is a result, 1 where there is a problem, 2 where the command itself is wrong (an option,
+a file, a key), 3 where the run was cancelled or left to itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 from urllib.parse import quote
@@ -20,7 +22,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-FAILED, CANCELLED = 1, 2
+from app.core.ids import is_id
+
+FAILED, MISUSED, CANCELLED = 1, 2, 3
 MSGPACK = ".msgpack"
 _SILENCE_S = 60.0
 """Servers say something at least every 15 s; after this long the connection is made anew."""
@@ -49,6 +53,8 @@ def call(
     ] = False,
 ) -> None:
     """Call a verb with the body in a file, and print the answer."""
+    if watch and detach:
+        _misused("--watch and --detach are opposites: give one of them")
     headers = {"content-type": "application/json", "accept": "application/json"}
     if file.suffix == MSGPACK:
         headers["content-type"] = "application/msgpack"
@@ -76,33 +82,41 @@ def watch(
     key: Key = None,
 ) -> None:
     """Show the progress of a run until it ends, and print its result."""
+    if not is_id("run", run):
+        _misused(f"{run!r:.60} is no id of a run: run_ and 32 hex digits")
     with _http(server, key) as http:
         raise typer.Exit(_follow(http, run))
 
 
 def _http(server: str, key: str | None) -> httpx.Client:
-    headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=server, headers=headers, timeout=_SILENCE_S)
+    if key and not (key.isascii() and key.isprintable() and key == key.strip()):
+        _misused("the key must be printable ASCII, without spaces around it")
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        return httpx.Client(base_url=server, headers=headers, timeout=_SILENCE_S)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        _misused(f"--server {server!r:.200}: {error}")
 
 
 def _body(file: Path) -> bytes:
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"{file}: {error.strerror}") from None
+        _misused(f"{file}: {error.strerror}")
 
 
 def _follow(http: httpx.Client, run_id: str) -> int:
-    """Show a run until its end; the exit status."""
-    with _shown() as shown:
-        task = shown.add_task("queued", total=None, said="")
-        try:
-            for event in _events(http, run_id):
+    """Show a run until its end; the exit status. Nothing is drawn of a run that is not there."""
+    events = _events(http, run_id)
+    try:
+        first = list(islice(events, 1))
+        with _shown() as shown:
+            task = shown.add_task("queued", total=None, said="")
+            for event in chain(first, events):
                 _show(shown, task, event)
-        except KeyboardInterrupt:
-            shown.stop()
-            typer.echo(f"{run_id} goes on; watch it again, or DELETE /v1/runs/{run_id}", err=True)
-            return CANCELLED
+    except KeyboardInterrupt:
+        typer.echo(f"{run_id} goes on; watch it again, or DELETE /v1/runs/{run_id}", err=True)
+        return CANCELLED
     answer = http.get(f"/v1/runs/{run_id}")
     if answer.is_error:
         _refused(answer)
@@ -198,6 +212,11 @@ def _parsed(lines: Iterator[str]) -> Iterator[_Event]:
         elif "id" in fields:
             yield _Event(fields["id"], fields["event"], json.loads(fields["data"]))
             fields = {}
+
+
+def _misused(why: str) -> NoReturn:
+    typer.echo(why, err=True)
+    raise typer.Exit(MISUSED)
 
 
 def _refused(answer: httpx.Response) -> NoReturn:

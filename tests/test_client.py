@@ -80,8 +80,29 @@ def test_problems_are_told_with_place_and_hint(server: ServerProcess, tmp_path: 
         assert ran.returncode == 1
         assert ran.stdout == ""
         assert "line 2" in ran.stderr
-    assert gradserve("watch", "run_" + "0" * 32, server=server.url).returncode == 1
-    assert gradserve("call", "grad", "no such file", server=server.url).returncode == 2
+    ran = gradserve("watch", "run_" + "0" * 32, server=server.url)
+    assert ran.returncode == 1
+    assert "queued" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["call", "grad", "no such file"], "No such file"),
+        (["call", "grad", "{body}", "--key", "gehéim"], "printable ASCII"),
+        (["call", "grad", "{body}", "--key", "geh\nim"], "printable ASCII"),
+        (["call", "grad", "{body}", "--watch", "--detach"], "opposites"),
+        (["watch", ""], "no id of a run"),
+    ],
+)
+def test_a_wrong_command_is_told_from_a_problem(
+    server: ServerProcess, body: Path, arguments: list[str], said: str
+) -> None:
+    ran = gradserve(*(each.format(body=body) for each in arguments), server=server.url)
+    assert ran.returncode == 2, ran.stderr
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    assert "geh" not in ran.stderr
 
 
 def test_a_cancelled_run_and_a_server_that_is_not_there(server: ServerProcess) -> None:
@@ -89,7 +110,7 @@ def test_a_cancelled_run_and_a_server_that_is_not_there(server: ServerProcess) -
         run_id = here.begin("evaluate", loop(1_000_000_000))
         here.cancel(run_id)
     ran = gradserve("watch", run_id, server=server.url)
-    assert ran.returncode == 2
+    assert ran.returncode == 3
     assert "cancelled" in ran.stderr
     ran = gradserve("watch", run_id, server=f"http://127.0.0.1:{free_port()}")
     assert ran.returncode == 1
