@@ -19,7 +19,7 @@ from app.compute import results
 from app.compute.arguments import Arguments, Wrt
 from app.compute.branches import Guarded
 from app.compute.escapes import refuse_escaped
-from app.compute.leaves import is_sparse, values_of, with_values
+from app.compute.leaves import is_sparse, lined_up, values_of, with_values
 from app.core.errors import InvalidArgument
 
 Tree = Any
@@ -80,6 +80,11 @@ class Call:
         return self.arguments.trees
 
     @property
+    def varied(self) -> list[Tree]:
+        """The arguments that ``wrt`` names, in its order."""
+        return [self.args[position] for position in self.wrt.positions]
+
+    @property
     def points(self) -> tuple[Tree, ...]:
         """The arguments that ``wrt`` names, in its order; of sparse matrices the values."""
         return tuple(values_of(self.args[position]) for position in self.wrt.positions)
@@ -88,6 +93,13 @@ class Call:
         """Derivatives shaped like ``points``, as the client asked: sparse ones on their pattern."""
         pairs = zip(self.wrt.positions, derivatives, strict=True)
         return self.wrt.pack([with_values(self.args[at], each) for at, each in pairs])
+
+    def along(self, group: str, tree: Tree) -> Tree:
+        """The directions of a group, those of matrices at the entries of ``tree``'s."""
+        given = self.directions[group]
+        if not self.batch:
+            return lined_up(tree, given)
+        return jax.vmap(lambda each: lined_up(tree, each))(given)
 
     def require_dense(self, verb: str) -> None:
         """Raise ``InvalidArgument`` where ``wrt`` holds a sparse matrix."""

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from app.compute.leaves import batch_of, is_sparse
 from app.compute.mapping import drop
 from app.core.errors import InvalidArgument
+from app.sparse.matrix import SparseMatrix
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """What one direction belongs to: its whole tree, and the mapped axis of each leaf.
 
-    ``axes`` is None for a leaf that is shared, or where nothing is mapped.
+    A sparse matrix is one leaf. ``axes`` is None for a leaf that is shared, or where nothing is
+    mapped.
     """
 
     name: str
@@ -32,7 +35,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Directions as flat arrays, the mapped axis of each, and how to put them together."""
+    """Directions as flat arrays, the mapped axis of each, and how to put them together.
+
+    Those of a matrix are matrices, on patterns of their own, or dense arrays.
+    """
 
     leaves: list[Any]
     axes: list[int | None]
@@ -76,7 +82,7 @@ def _readings(given: Any, targets: Sequence[Target]) -> list[list[Any]]:
         readings.append(given)
     if count == 1:
         readings.insert(0 if _is_leaf(given) else len(readings), [given])
-    if getattr(given, "shape", ())[:1] == (count,):
+    if not is_sparse(given) and getattr(given, "shape", ())[:1] == (count,):
         readings.append(list(_rows(given, count)))
     return readings
 
@@ -92,31 +98,32 @@ def _is_leaf(tree: Any) -> bool:
 def _fit(reading: Sequence[Any], targets: Sequence[Target], batch: bool) -> Aligned:
     matched: list[tuple[Any, Any, int | None]] = []
     for tree, target in zip(reading, targets, strict=True):
-        leaves = jax.tree.leaves(target.tree)
+        leaves = jax.tree.leaves(target.tree, is_leaf=is_sparse)
         pairs = iter(list(zip(leaves, target.axes, strict=True)))
         matched += [(part, *next(pairs)) for part in _parts(tree, target.tree, target.name)]
     count = _count(matched) if batch else None
-    arrays, axes, places = [], [], []
+    placed: list[Any] = []
+    axes: list[int | None] = []
     for part, leaf, axis in matched:
         if not jnp.issubdtype(leaf.dtype, jnp.inexact):
             if part is not None:
                 raise _MismatchError(
                     f"an input of dtype {leaf.dtype} takes no direction: send null"
                 )
-            places.append(None)
+            placed.append(None)
             continue
-        array, mapped = _placed(part, leaf, axis, count)
-        places.append(len(arrays))
-        arrays.append(array)
-        axes.append(mapped)
-    trees = jax.tree.unflatten(jax.tree.structure([target.tree for target in targets]), places)
-    return Aligned(arrays, axes, jax.tree.structure(trees))
+        direction, mapped = _placed(part, leaf, axis, count)
+        placed.append(direction)
+        axes += [mapped] * len(jax.tree.leaves(direction))
+    structure = jax.tree.structure([target.tree for target in targets], is_leaf=is_sparse)
+    arrays, treedef = jax.tree.flatten(jax.tree.unflatten(structure, placed))
+    return Aligned(arrays, axes, treedef)
 
 
 def _parts(given: Any, target: Any, name: str) -> list[Any]:
     """The given leaf (or None) for each leaf of the target, in order."""
     if given is None:
-        return [None] * len(jax.tree.leaves(target))
+        return [None] * len(jax.tree.leaves(target, is_leaf=is_sparse))
     if isinstance(target, Mapping):
         if not isinstance(given, Mapping) or not set(given) <= set(target):
             raise _MismatchError(f"{name} is an object with {', '.join(sorted(target))}")
@@ -137,7 +144,8 @@ def _parts(given: Any, target: Any, name: str) -> list[Any]:
 
 
 def _count(matched: Sequence[tuple[Any, Any, int | None]]) -> int:
-    counts = {part.shape[0] for part, *_ in matched if part is not None and part.ndim}
+    shapes = [_shape(part) for part, *_ in matched if part is not None]
+    counts = {shape[0] for shape in shapes if shape}
     if len(counts) != 1:
         raise _MismatchError("with batch, every direction has one leading axis of the same size")
     return counts.pop()
@@ -146,20 +154,45 @@ def _count(matched: Sequence[tuple[Any, Any, int | None]]) -> int:
 def _placed(part: Any, leaf: Any, axis: int | None, count: int | None) -> tuple[Any, int | None]:
     """The direction of one leaf, cast to its type, with the axis that ``vmap`` maps."""
     lead = () if count is None else (count,)
-    shared = lead + drop(leaf.shape, axis)
+    whole = _shape(leaf)
+    shared = lead + drop(whole, axis)
     if part is None:
-        return jnp.zeros(shared, leaf.dtype), None
-    if jnp.iscomplexobj(part) and not jnp.iscomplexobj(leaf):
+        return _zero(leaf, lead, shared), None
+    if jnp.issubdtype(part.dtype, jnp.complexfloating) and not jnp.iscomplexobj(leaf):
         raise _MismatchError("a complex direction was given where the value is real")
-    if part.shape == lead + leaf.shape:
+    given = _shape(part)
+    if is_sparse(part) and not is_sparse(leaf):
+        raise _MismatchError("a sparse direction was given where the value is a dense array")
+    if given == lead + whole:
         mapped = axis if axis is None or axis < 0 else axis + len(lead)
-        return part.astype(leaf.dtype), mapped
-    if part.shape == shared:
-        return part.astype(leaf.dtype), None
+        return _cast(part, leaf.dtype), mapped
+    if given == shared:
+        return _cast(part, leaf.dtype), None
     raise _MismatchError(
-        f"a direction has shape {list(part.shape)} where {list(lead + leaf.shape)} is needed"
+        f"a direction has shape {list(given)} where {list(lead + whole)} is needed"
     )
 
 
+def _shape(leaf: Any) -> tuple[int, ...]:
+    """The shape as the client sees it: that of a matrix with its batch."""
+    return (*batch_of(leaf), *leaf.shape) if is_sparse(leaf) else tuple(leaf.shape)
+
+
+def _cast(part: Any, dtype: Any) -> Any:
+    if is_sparse(part):
+        return replace(part, values=part.values.astype(dtype))
+    return part.astype(dtype)
+
+
+def _zero(leaf: Any, lead: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The direction 0: of a matrix one without entries."""
+    if not is_sparse(leaf):
+        return jnp.zeros(shape, leaf.dtype)
+    empty = jnp.zeros((*lead, 0), jnp.int32)
+    indptr = jnp.zeros((*lead, leaf.shape[0] + 1), jnp.int32)
+    return SparseMatrix(empty.astype(leaf.dtype), empty, indptr, leaf.shape)
+
+
 def _shapes(tree: Any) -> str:
-    return ", ".join(str(list(leaf.shape)) for leaf in jax.tree.leaves(tree)) or "nothing"
+    leaves = jax.tree.leaves(tree, is_leaf=is_sparse)
+    return ", ".join(str(list(_shape(leaf))) for leaf in leaves) or "nothing"

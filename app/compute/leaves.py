@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from app.core.values import Aval
-from app.sparse.matrix import SparseMatrix
+from app.sparse.matrix import SparseMatrix, onto
 
 Tree = Any
 
@@ -53,6 +53,34 @@ def with_values(tree: Tree, values: Tree) -> Tree:
     )
 
 
+def lined_up(tree: Tree, directions: Tree) -> Tree:
+    """Directions as ``values_of(tree)`` holds them: matrices, sparse or dense, at its entries.
+
+    What a direction has elsewhere takes no part: what is not stored is constant.
+    """
+
+    def values(leaf: Any, given: Any) -> Any:
+        return onto(leaf, given) if is_sparse(leaf) and given is not None else given
+
+    return jax.tree.map(values, tree, directions, is_leaf=is_sparse)
+
+
+def matrices(tree: Tree) -> list[SparseMatrix]:
+    """The sparse matrices of a tree, in order."""
+    return [leaf for leaf in jax.tree.leaves(tree, is_leaf=is_sparse) if is_sparse(leaf)]
+
+
+def sources(tree: Tree, inputs: Tree) -> list[int | None]:
+    """For each matrix of ``tree``, which of those of ``inputs`` has its very pattern."""
+    given = matrices(inputs)
+    return [_source(matrix, given) for matrix in matrices(tree)]
+
+
+def batch_of(matrix: SparseMatrix) -> tuple[int, ...]:
+    """The leading axes of a matrix of a batch, mapped by ``vmap``; ``()`` for one matrix."""
+    return tuple(matrix.indptr.shape[:-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """Result leaves as buffers, with their avals and, by leaf, the input whose pattern it has."""
@@ -78,7 +106,7 @@ class Results:
                 avals.append(Aval(array.dtype.name, tuple(array.shape)))
                 continue
             source = _source(leaf, inputs)
-            matrix = leaf if source is not None else leaf.canonical()
+            matrix = leaf if source is not None else _canonical(leaf)
             if source is not None:
                 like[str(place)] = source
                 buffers.append(matrix.values)
@@ -91,6 +119,14 @@ class Results:
 def _aval(matrix: SparseMatrix) -> Aval:
     *batch, capacity = matrix.values.shape
     return Aval(matrix.values.dtype.name, (*batch, *matrix.shape), "csr", capacity)
+
+
+def _canonical(matrix: SparseMatrix) -> SparseMatrix:
+    """The matrix, or each of a batch, stored as it is seen."""
+    function = SparseMatrix.canonical
+    for _ in batch_of(matrix):
+        function = jax.vmap(function)
+    return function(matrix)
 
 
 def _source(matrix: SparseMatrix, inputs: Sequence[Any]) -> int | None:

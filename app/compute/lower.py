@@ -27,8 +27,8 @@ class Lowered:
 
     meta: out (structure), out_avals, like (result leaf to input leaf whose pattern it has),
     gradients (result leaves that are some), kept (input buffers taken, in order), cost (flops,
-    bytes, peak_memory once compiled), serialisable, platform, identity, equations; and what the verb
-    tells of all its programs.
+    bytes, peak_memory once compiled), serialisable, platform, identity, equations; and what the
+    verb tells of all its programs.
     """
 
     l2: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 
 from app.compute.arguments import Arguments, listed
+from app.compute.leaves import batch_of, is_sparse, matrices
 from app.core.errors import InvalidArgument
 
 POINTER = "/vmap/in_axes"
@@ -51,6 +52,28 @@ class Axes:
         ]
         return jax.tree.unflatten(treedef, inner)
 
+    def put_back(self, tree: Any, inputs: Sequence[Any], like: Sequence[int | None]) -> Any:
+        """A mapped result whose matrices have again the pattern of the input that they are like.
+
+        ``vmap`` gives every example a copy of a pattern that all of them share.
+        Raise ``InvalidArgument`` where a matrix is to be mapped at another axis than the first.
+        """
+        if not like:
+            return tree
+        if self.out != 0:
+            raise InvalidArgument(
+                "a sparse matrix in a result is mapped at axis 0 alone: it becomes a batch",
+                pointer="/vmap/out_axes",
+                hint="leave out_axes out, or return A.todense()",
+            )
+        given, rest = matrices(list(inputs)), iter(like)
+
+        def patterned(leaf: Any) -> Any:
+            source = next(rest) if is_sparse(leaf) else None
+            return leaf if source is None else replace(given[source], values=leaf.values)
+
+        return jax.tree.map(patterned, tree, is_leaf=is_sparse)
+
 
 def drop(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
     """``shape`` without ``axis``."""
@@ -83,7 +106,8 @@ def _per_argument(given: Any, arguments: Arguments) -> list[Any]:
 def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
     """The axis of each leaf of ``tree``, from an axis for all or a tree of them."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
-        return [_checked(axes, leaf, name) for leaf in jax.tree.leaves(tree)]
+        leaves = jax.tree.leaves(tree, is_leaf=is_sparse)
+        return [axis for leaf in leaves for axis in _checked(axes, leaf, name)]
     if isinstance(axes, Mapping) and isinstance(tree, Mapping) and set(axes) == set(tree):
         return [axis for key in sorted(tree) for axis in _spread(axes[key], tree[key], name)]
     if isinstance(axes, (list, tuple)) and isinstance(tree, list) and len(axes) == len(tree):
@@ -96,7 +120,10 @@ def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
     )
 
 
-def _checked(axis: int | None, leaf: Any, name: str) -> int | None:
+def _checked(axis: int | None, leaf: Any, name: str) -> list[int | None]:
+    """``axis`` for each buffer of a leaf."""
+    if is_sparse(leaf):
+        return [_checked_batch(axis, leaf, name)] * len(jax.tree.leaves(leaf))
     if axis is not None and not -len(leaf.shape) <= axis < len(leaf.shape):
         shape = list(leaf.shape)
         raise InvalidArgument(
@@ -104,7 +131,25 @@ def _checked(axis: int | None, leaf: Any, name: str) -> int | None:
             pointer=POINTER,
             hint="use null in in_axes to share an argument between examples",
         )
-    return axis
+    return [axis]
+
+
+def _checked_batch(axis: int | None, matrix: Any, name: str) -> int | None:
+    """The axis of a batch of matrices, counted from the front."""
+    if axis is None:
+        return None
+    batch = batch_of(matrix)
+    shape = [*batch, *matrix.shape]
+    place = axis + len(shape) if axis < 0 else axis
+    if not 0 <= place < len(batch):
+        what = f"a batch of {batch[0]} sparse matrices" if batch else "one sparse matrix"
+        raise InvalidArgument(
+            f"{name} is {what}, of shape {shape}: axis {axis} is none of a batch",
+            pointer=POINTER,
+            hint="map over axis 0 of a bcoo or bcsr with a leading axis, or share with null; "
+            "A.todense() has rows to map over within the function",
+        )
+    return place
 
 
 def _size(axes: Sequence[int | None], arguments: Arguments) -> int:

@@ -46,7 +46,7 @@ def _key(name: Any) -> str:
 
 def _leaf(value: Any) -> Any:
     if is_sparse(value):
-        return value
+        return None if value.dtype == jax.dtypes.float0 else value
     if isinstance(value, (jax.Array, np.ndarray, np.generic)):
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             return jax.random.key_data(jnp.asarray(value))

@@ -17,7 +17,7 @@ from app.compute.arguments import Arguments, Signature, Wrt, arrange, resolve_wr
 from app.compute.call import Call, Staged
 from app.compute.directions import Aligned, Target, align
 from app.compute.language import parse
-from app.compute.leaves import Results, abstract, values_of
+from app.compute.leaves import Results, abstract, is_sparse, sources, values_of
 from app.compute.limits import EngineLimits
 from app.compute.mapping import Axes
 from app.compute.precision import precision
@@ -144,10 +144,14 @@ class Program:
         aligned = self._aligned(leaves)
         own = {name: unflatten(self.inputs[name], leaves) for name in self._own_groups()}
 
+        like: list[int | None] = []
+
         def example(points: list[Any], directions: list[Any], own: dict[str, Any]) -> Any:
             trees = jax.tree.unflatten(treedef, points)
             group = {} if aligned is None else {self.verb.direction: aligned.rebuild(directions)}
-            return results.arrays(self.verb.compute(self._call(trees, {**group, **own})))
+            out = results.arrays(self.verb.compute(self._call(trees, {**group, **own})))
+            like[:] = sources(out, trees)
+            return out
 
         directions = [] if aligned is None else aligned.leaves
         if self.axes is None:
@@ -155,7 +159,8 @@ class Program:
         own_axes = {name: self.verb.groups[name] for name in own}
         in_axes = (list(self.axes.leaves), [] if aligned is None else aligned.axes, own_axes)
         try:
-            return jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
+            mapped = jax.vmap(example, in_axes, self.axes.out)(points, directions, own)
+            return self.axes.put_back(mapped, given.trees, like)
         except ValueError as error:
             # JAX raises this one where an axis of out_axes is none that a result has.
             if "out of bounds" not in str(error):
@@ -186,7 +191,7 @@ class Program:
         group = self.verb.direction
         if group is None:
             return None
-        given = values_of(unflatten(self.inputs[group], leaves))
+        given = unflatten(self.inputs[group], leaves)
         batch = bool(self.options.get("batch", False))
         return align(given, self._targets(), group, batch=batch)
 
@@ -198,15 +203,15 @@ class Program:
         return [
             Target(
                 self.arguments.names[at],
-                values_of(self.arguments.trees[at]),
-                axes_of_values(self.arguments.trees[at], axes[slice(*spans[at])]),
+                self.arguments.trees[at],
+                axes_of_leaves(self.arguments.trees[at], axes[slice(*spans[at])]),
             )
             for at in self.wrt.positions
         ]
 
     def _result_target(self) -> Target:
         """The function's result, with its mapped axis put back."""
-        leaves, treedef = jax.tree.flatten(self.staged.out)
+        leaves, treedef = jax.tree.flatten(self.staged.out, is_leaf=is_sparse)
         if self.axes is None:
             return Target("the result", self.staged.out, (None,) * len(leaves))
         axis = self.axes.out
@@ -218,14 +223,16 @@ class Program:
         return Target("the result", jax.tree.unflatten(treedef, whole), (axis,) * len(leaves))
 
 
-def _with_axis(leaf: Any, axis: int, size: int) -> jax.ShapeDtypeStruct:
+def _with_axis(leaf: Any, axis: int, size: int) -> Any:
+    if is_sparse(leaf):
+        return jax.tree.map(lambda part: _with_axis(part, 0, size), leaf)
     place = axis % (len(leaf.shape) + 1)
     shape = (*leaf.shape[:place], size, *leaf.shape[place:])
     return jax.ShapeDtypeStruct(shape, leaf.dtype)
 
 
-def axes_of_values(tree: Any, axes: Sequence[int | None]) -> tuple[int | None, ...]:
-    """The mapped axes of ``values_of(tree)``, from those of all its buffers."""
+def axes_of_leaves(tree: Any, axes: Sequence[int | None]) -> tuple[int | None, ...]:
+    """The mapped axis of each leaf, a matrix being one, from those of all buffers."""
     packed = jax.tree.unflatten(jax.tree.structure(tree), [[axis] for axis in axes])
     flat = jax.tree.leaves(values_of(packed), is_leaf=lambda node: isinstance(node, list))
     return tuple(axis for (axis,) in flat)

@@ -194,6 +194,17 @@ def union(one: SparseMatrix, other: SparseMatrix) -> tuple[SparseMatrix, jax.Arr
     return pattern, in_cells(left, cells), in_cells(right, cells)
 
 
+def onto(pattern: SparseMatrix, given: SparseMatrix | jax.Array) -> jax.Array:
+    """The values of ``given`` at the entries of ``pattern``: 0 where it has none, or padding."""
+    if not isinstance(given, SparseMatrix):
+        return pattern.at_entries(given, 0)
+    coordinates = (pattern.coordinates(), given.coordinates())
+    rows, cols = (jnp.concatenate(parts) for parts in zip(*coordinates, strict=True))
+    _, cells = pattern_of(rows, cols, pattern.shape)
+    values = jnp.concatenate([jnp.zeros(pattern.capacity, given.dtype), given.values])
+    return in_cells(values, cells).at[cells[: pattern.capacity]].get(mode="fill", fill_value=0)
+
+
 def segment(values: jax.Array, segments: jax.Array, count: int) -> jax.Array:
     """Sums of values by segment; those of segment ``count`` drop."""
     return jax.ops.segment_sum(values, segments, count)

@@ -30,7 +30,7 @@ def hvp(call: Call) -> Any:
     def product(vectors: list[Any]) -> Any:
         return jax.jvp(gradient, call.points, tuple(vectors))[1]
 
-    vectors = call.directions["vectors"]
+    vectors = call.along("vectors", call.varied)
     products = jax.vmap(product)(vectors) if call.batch else product(vectors)
     return call.pack(products)
 

@@ -9,16 +9,18 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.call import Call
+from app.compute.leaves import values_of, with_values
 from app.compute.verbs.verb import Verb
 
 
 def jvp(call: Call) -> dict[str, Any]:
     """The value, and the derivative along one tangent or each of many."""
     points, function = differentiable(call)
-    tangents = jax.tree.leaves(call.directions["tangents"])
+    tangents = jax.tree.leaves(call.along("tangents", call.varied))
 
     def push(tangents: list[Any]) -> Any:
-        return jax.jvp(function, (points,), (tangents,))[1]
+        value, tangent = jax.jvp(function, (points,), (tangents,))
+        return with_values(value, values_of(tangent))
 
     tangent = jax.vmap(push)(tangents) if call.batch else push(tangents)
     return {"value": function(points), "tangent": tangent}
@@ -36,7 +38,7 @@ def vjp(call: Call) -> dict[str, Any]:
         return [y for y in jax.tree.leaves(out) if jnp.issubdtype(y.dtype, jnp.inexact)], out
 
     _, pull, value = jax.vjp(floating, points, has_aux=True)
-    given = jax.tree.leaves(call.directions["cotangents"])
+    given = jax.tree.leaves(call.along("cotangents", [value]))
     pulled = (jax.vmap(pull) if call.batch else pull)(given)[0]
     return {"value": value, "cotangents": call.pack(_restore(call, pulled))}
 
