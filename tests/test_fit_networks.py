@@ -149,6 +149,26 @@ def test_it_stops_early_and_the_seed_decides(client: httpx.Client) -> None:
     assert np.allclose(first["result"]["solution"], [1, 2], atol=0.1)
 
 
+def test_a_loss_above_its_start_is_no_success(client: httpx.Client) -> None:
+    args = [[0.0, 0.0], X.tolist(), (1 + 2 * X).tolist()]
+    fast = {"options": {"learning_rate": 1e6}, "epochs": 5}
+    for fields in (fast, {**fast, "validation_split": 0.25}):
+        found = fit(client, LINE, args, **fields)
+        assert not found["success"]
+        assert found["outcome"].startswith("failed: the loss ended above its start")
+    still = fit(client, LINE, [[1.0, 2.0], *args[1:]], options={"learning_rate": 1e-3}, epochs=5)
+    assert still["success"], still["outcome"]
+
+
+def test_patience_without_validation_watches_the_training_loss(client: httpx.Client) -> None:
+    args = [[0.0, 0.0], X.tolist(), np.sin(9 * X).tolist()]
+    fields = {"method": "sgd", "options": {"learning_rate": 0.5}, "batch_size": 40}
+    found = fit(client, LINE, args, **fields, epochs=2000, patience=3)
+    assert found["outcome"] == "finished: the training loss stopped falling"
+    assert found["statistics"]["epochs"] < 2000
+    assert found["success"]
+
+
 def test_a_loss_of_sparse_rows(client: httpx.Client) -> None:
     x = sp.random(60, 5, 0.5, random_state=0, format="csr")
     true = np.arange(5.0)
@@ -185,3 +205,17 @@ def test_bad_fields_are_pointed_at(client: httpx.Client, fields: dict, at: str |
     reply = client.post("/v1/fit", json=body)
     assert reply.status_code == 422, reply.text
     assert at is None or reply.json()["pointer"] == at
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"options": {"learning_rate": 1e10}}, "a positive number below 2147483648"),
+        ({"options": {"final": -1}}, "a number from 0, below 2147483648"),
+        ({"options": {"learning_rate": {"schedule": "cosine"}}}, '"schedule": "cosine"'),
+    ],
+)
+def test_limits_and_forms_are_named(client: httpx.Client, fields: dict, said: str) -> None:
+    body = {"function": LINE, "args": [[0.0, 0.0], X.tolist(), X.tolist()], **fields}
+    problem = client.post("/v1/fit", json=body).json()
+    assert said in problem["detail"] + problem.get("hint", "")

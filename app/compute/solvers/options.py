@@ -24,7 +24,9 @@ def count(options: Mapping[str, Any], name: str, default: int, *, at: str = "") 
     """A positive integer below 2^31."""
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
-        raise InvalidArgument(f"{name} is a positive whole number", pointer=f"{at}/{name}")
+        raise InvalidArgument(
+            f"{name} is a positive whole number below {2**31}", pointer=f"{at}/{name}"
+        )
     return value
 
 

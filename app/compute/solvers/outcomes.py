@@ -47,6 +47,8 @@ class Outcome(IntEnum):
     LABELS = 30
     TIMES = 31
     SIMPLEX = 32
+    WORSENED = 33
+    LEVEL = 34
 
 
 SENTENCES: Mapping[Outcome, str] = MappingProxyType(
@@ -89,6 +91,8 @@ SENTENCES: Mapping[Outcome, str] = MappingProxyType(
         Outcome.LABELS: "failed: y holds values that the model does not allow",
         Outcome.TIMES: "failed: t0, t1 and ts are finite, and ts lies between t0 and t1",
         Outcome.SIMPLEX: "converged: the simplex and its values are within tolerance of one point",
+        Outcome.WORSENED: "failed: the loss ended above its start; a lower learning_rate may help",
+        Outcome.LEVEL: "finished: the training loss stopped falling",
     }
 )
 
@@ -107,6 +111,7 @@ SUCCESSES = frozenset(
         Outcome.TRAINED,
         Outcome.STOPPED_EARLY,
         Outcome.SIMPLEX,
+        Outcome.LEVEL,
     }
 )
 

@@ -10,6 +10,7 @@ import optax
 
 from app.core.errors import InvalidArgument
 
+MOST = 2**31
 SCHEDULES = (
     "constant", "cosine", "exponential", "linear", "one_cycle", "piecewise", "polynomial",
     "warmup_constant", "warmup_cosine",
@@ -69,11 +70,24 @@ def _boundaries(given: Mapping[str, Any]) -> dict[int, float]:
 def setting(
     given: Mapping[str, Any], name: str, default: float, *, least: float | None = None, at: str = ""
 ) -> float:
-    """A finite number: above zero, or at least ``least``."""
+    """A number below ``MOST``: above zero, or at least ``least``."""
     value = given.get(name, default)
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
-    good = good and math.isfinite(value) and abs(value) < 2**31
+    good = good and math.isfinite(value) and abs(value) < MOST
     if good and (value > 0 if least is None else value >= least):
         return float(value)
-    bound = "a positive number" if least is None else f"a number from {least:g}"
-    raise InvalidArgument(f"{name} is {bound}", pointer=f"/options/{at or name}")
+    bound = "a positive number" if least is None else f"a number from {least:g},"
+    raise InvalidArgument(
+        f"{name} is {bound} below {MOST}",
+        pointer=f"/options/{at or name}",
+        hint=None if isinstance(value, (int, float)) else _form(name),
+    )
+
+
+def _form(name: str) -> str:
+    """How the options are written, for those who send an object or a word in place of a number."""
+    if name == "learning_rate":
+        return (
+            'a schedule stands beside its first rate: {"learning_rate": 0.1, "schedule": "cosine"}'
+        )
+    return f'one number: {{"{name}": 0.1}}'

@@ -17,6 +17,9 @@ import optax
 
 from app.compute.solvers.outcomes import Outcome
 
+NOISE = 0.01
+"""By how much of itself a loss may end above its start before that is called a failure."""
+
 
 class Training(NamedTuple):
     """Parameters and optimiser state; the rows of this epoch in order; losses by epoch; the best
@@ -76,6 +79,10 @@ class Trainer:
         train = self._order()[: self.rows - self.held]
         return train[jax.random.permutation(jax.random.fold_in(self.key, epoch + 1), train.size)]
 
+    def _kept(self) -> Any:
+        """The rows held back for validation."""
+        return jax.tree.map(lambda a: a[self._order()[self.rows - self.held :]], self.data)
+
     def _batch(self, state: Training) -> Any:
         """The rows of one batch; of all data where a batch is all."""
         if self.batch_size == self.rows:
@@ -109,15 +116,15 @@ class Trainer:
         losses = state.losses.at[state.epoch].set(mean)
         judged, validation = mean, state.validation
         if self.held:
-            rows = jax.tree.map(lambda a: a[self._order()[self.rows - self.held :]], self.data)
-            judged = self.loss(state.parameters, rows).astype(mean.dtype)
+            judged = self.loss(state.parameters, self._kept()).astype(mean.dtype)
             validation = validation.at[state.epoch].set(judged)
         better = judged < state.best_loss
         best = jax.tree.map(lambda a, b: jnp.where(better, a, b), state.parameters, state.best)
         waited = jnp.where(better, 0, state.waited + 1).astype(jnp.int32)
         outcome = jnp.where(state.epoch + 1 >= self.epochs, Outcome.TRAINED, Outcome.RUNNING)
         if self.patience is not None:
-            outcome = jnp.where(waited >= self.patience, Outcome.STOPPED_EARLY, outcome)
+            level = Outcome.STOPPED_EARLY if self.held else Outcome.LEVEL
+            outcome = jnp.where(waited >= self.patience, level, outcome)
         return state._replace(
             order=self._mixed(state.epoch + 1),
             batch=jnp.zeros_like(state.batch),
@@ -162,8 +169,19 @@ class Trainer:
             "best": state.best_loss,
             "epochs": state.epoch,
             "iterations": state.epoch * self.batches + state.batch,
-            "outcome": state.outcome,
+            "outcome": self._judged(state, chosen),
         }
+
+    def _judged(self, state: Training, chosen: Any) -> Any:
+        """The outcome; that the loss worsened where parameters that are told lost to the start.
+
+        Both are compared on the rows held back, or else on the first batch.
+        """
+        rows = self._kept() if self.held else self._batch(self.init())
+        start, end = self.loss(self.parameters, rows), self.loss(chosen, rows)
+        whole = state.outcome != Outcome.DIVERGED
+        worse = jnp.isfinite(start) & ~(end <= start + NOISE * jnp.abs(start))
+        return jnp.where(whole & worse, Outcome.WORSENED, state.outcome).astype(jnp.int32)
 
     def _filled(self, history: Any, last: Any) -> Any:
         """A history with its last value for the epochs that were not run."""
