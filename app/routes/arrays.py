@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from app.core.codec.calls import decode_value
 from app.core.codec.documents import Media, dump
 from app.core.codec.encode import Encoder
-from app.core.errors import InvalidArgument, NotAcceptable
+from app.core.errors import InvalidArgument, InvalidBody, NotAcceptable, UnsupportedMediaType
 from app.core.values import Leaf, SparseValue
 from app.routes import answers
 from app.routes.dependencies import read_raw, services_of
@@ -55,7 +55,7 @@ async def _value(body: bytes, headers: dict[bytes, bytes], services: Services) -
     if read is not None:
         limit = services.settings.array_bytes
         return await services.codec.run(len(body), read, body, max_bytes=limit)
-    media = media_of(headers)
+    media = _media(body, headers)
     weight = len(body) if media == "json" else 0
     decoded = await services.codec.run(weight, decode_value, body, media, services.codec_limits)
     if decoded.inputs["value"] != 0 or not isinstance(decoded.leaves[0], (np.ndarray, SparseValue)):
@@ -68,6 +68,21 @@ async def _value(body: bytes, headers: dict[bytes, bytes], services: Services) -
     if isinstance(value, SparseValue):
         await asyncio.to_thread(ingest, value)
     return value
+
+
+def _media(body: bytes, headers: dict[bytes, bytes]) -> Media:
+    """The type of a document of values; what is neither one nor a known file is refused."""
+    if not body:
+        raise InvalidBody("The body is empty", hint="Send a value, or a file")
+    try:
+        return media_of(headers)
+    except UnsupportedMediaType:
+        said = _content_type(headers)
+        raise UnsupportedMediaType(
+            f"The body is no array file that is known here, and {said[:60]!r} is no document",
+            hint="A .npy, scipy .npz or Matrix Market file (it begins %%MatrixMarket), or a value "
+            "as application/json or application/msgpack",
+        ) from None
 
 
 def _content_type(headers: dict[bytes, bytes]) -> str:
@@ -125,7 +140,7 @@ async def get_pattern(
         raise NotAcceptable("A dense array has no pattern", hint="Upload it in a sparse layout")
     matrix = await asyncio.to_thread(ingest, stored.value)
     counts = await asyncio.to_thread(binned, matrix, bins)
-    body = {"array": array_id, "shape": list(matrix.shape), "nnz": matrix.nnz, "counts": counts}
+    body = {"array": array_id, "shape": list(matrix.shape), "nnz": matrix.entries, "counts": counts}
     return answers.document(body)
 
 
@@ -147,7 +162,7 @@ async def _written(value: Leaf, tag: str, request: Request, services: Services) 
 
 
 def _takes_json(accept: str) -> bool:
-    return not accept or any(kind in accept for kind in ("json", "*/*", "application/*", "text/"))
+    return not accept or any(kind in accept for kind in ("json", "*/*", "application/*", "text/*"))
 
 
 def _size(value: Leaf) -> int:

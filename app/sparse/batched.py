@@ -21,6 +21,9 @@ MAX_BATCH = 4096
 
 def bcoo(shape: tuple[int, ...], parts: dict[str, np.ndarray], max_rows: int) -> Canonical:
     indices, values = parts["indices"], parts["values"]
+    if not indices.size and not values.size and indices.ndim == values.ndim:
+        # Written as bare lists, no pairs of numbers are no pairs: [] has lost an axis.
+        indices = indices.reshape(*indices.shape, max(0, len(shape) - values.ndim + 1))
     if indices.ndim < 2:
         raise InvalidArgument(
             "indices of bcoo must be (…, entries, dimensions)", pointer="/indices"

@@ -7,6 +7,7 @@ NumPy only: the API process makes these, workers receive their three arrays.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,12 +47,22 @@ class Canonical:
         """Entries that the arrays have room for."""
         return self.values.shape[-1]
 
+    def each(self) -> Iterator[Canonical]:
+        """Every matrix of a batch, without ``cells``; the matrix itself where there is no batch."""
+        for at in np.ndindex(self.batch):
+            yield Canonical(self.shape, self.values[at], self.indices[at], self.indptr[at])
+
+    @property
+    def entries(self) -> int:
+        """Stored entries without padding, of all matrices of a batch together."""
+        return int(self.indptr[..., -1].sum())
+
     @property
     def repeats(self) -> bool:
         """Whether the client sent a cell more than once."""
         if self.cells is None:
             return False
-        return int(np.count_nonzero(self.cells >= 0)) > int(self.indptr[..., -1].sum())
+        return int(np.count_nonzero(self.cells >= 0)) > self.entries
 
     def holding(self, values: np.ndarray) -> Canonical:
         """The same cells with other values, ``(..., capacity')``: leading axes become a batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,29 +28,32 @@ def convert(value: SparseValue, layout: str) -> SparseValue:
         raise InvalidArgument(
             f"{layout!r} is not a sparse layout", hint=f"They are {', '.join(PARTS)}."
         )
-    if value.layout == "bcoo" and value.parts["indices"].shape[-1] != 2:
-        raise _stays_bcoo(value.parts["indices"].shape[-1])
+    if _sparse_axes(value) != 2:
+        raise _stays_bcoo(_sparse_axes(value))
     return to_layout(ingest(value), layout)
 
 
 def to_layout(matrix: Canonical, layout: str) -> SparseValue:
-    """A canonical matrix as a value of ``layout``; padding is left out of unbatched ones."""
+    """A canonical matrix as a value of ``layout``; padding is left out of unbatched ones.
+
+    In a batch it repeats the last cell of its matrix with value 0, so that every index is one.
+    """
     if matrix.batch and layout not in ("bcoo", "bcsr"):
         raise InvalidArgument(
             f"{layout} holds one matrix, not a batch", hint="Batches are bcoo or bcsr."
         )
     shape = (*matrix.batch, *matrix.shape)
-    matrix = matrix.padded(matrix.nnz)
+    matrix, rows = _filled(matrix)
     values, indices, indptr = matrix.values, matrix.indices, matrix.indptr
     match layout:
         case "csr" | "bcsr":
             parts = {"indptr": indptr, "indices": indices, "values": values}
         case "coo":
-            parts = {"row": matrix.rows(), "col": indices, "values": values}
+            parts = {"row": rows, "col": indices, "values": values}
         case "csc":
             parts = _csc(matrix)
         case _:
-            parts = {"indices": np.stack([_rows(matrix), indices], axis=-1), "values": values}
+            parts = {"indices": np.stack([rows, indices], axis=-1), "values": values}
     return SparseValue(layout, shape, parts)
 
 
@@ -61,20 +65,22 @@ def in_layout_of(value: SparseValue, matrix: Canonical, layout: str | None = Non
     more = len(matrix.batch) > (value.parts["values"].ndim - 1)
     compressed = value.layout in ("csr", "bcsr")
     usual = ("bcsr" if compressed else "bcoo") if more else value.layout
-    if value.layout != "bcoo" or value.parts["indices"].shape[-1] == 2:
+    sparse = _sparse_axes(value)
+    if sparse == 2:
         return to_layout(matrix, layout or usual)
-    sparse = value.parts["indices"].shape[-1]
     if layout not in (None, "bcoo"):
         raise _stays_bcoo(sparse)
     core = value.shape[len(value.shape) - sparse :]
-    matrix = matrix.padded(matrix.nnz)
-    rows = _rows(matrix)
-    real = rows < matrix.shape[0]
-    leading = np.unravel_index(np.where(real, rows, 0), core[:-1]) if core[:-1] else ()
-    sizes = zip(leading, core[:-1], strict=True)
-    columns = [np.where(real, part, size).astype(np.int32) for part, size in sizes]
+    matrix, rows = _filled(matrix)
+    leading = np.unravel_index(rows, core[:-1]) if core[:-1] else ()
+    columns = [part.astype(np.int32) for part in leading]
     parts = {"indices": np.stack([*columns, matrix.indices], axis=-1), "values": matrix.values}
     return SparseValue("bcoo", (*matrix.batch, *core), parts)
+
+
+def _sparse_axes(value: SparseValue) -> int:
+    """The axes that entries have an index for: 2, except in a bcoo, which may have any number."""
+    return len(value.shape) - value.parts["values"].ndim + 1 if value.layout == "bcoo" else 2
 
 
 def _stays_bcoo(sparse: int) -> InvalidArgument:
@@ -94,10 +100,8 @@ def to_dense(value: SparseValue, *, max_bytes: int = MAX_DENSE_BYTES) -> np.ndar
         )
     matrix = ingest(value)
     dense = np.zeros((*matrix.batch, *matrix.shape), matrix.values.dtype)
-    rows, cols = _rows(matrix), matrix.indices
-    for at in np.ndindex(matrix.batch):
-        nnz = int(matrix.indptr[at][-1])
-        dense[at][rows[at][:nnz], cols[at][:nnz]] = matrix.values[at][:nnz]
+    for at, one in zip(np.ndindex(matrix.batch), matrix.each(), strict=True):
+        dense[at][one.rows(), one.indices[: one.nnz]] = one.values[: one.nnz]
     return dense.reshape(value.shape)
 
 
@@ -108,14 +112,17 @@ def _csc(matrix: Canonical) -> dict[str, np.ndarray]:
     return {"indptr": indptr, "indices": matrix.rows()[order], "values": matrix.values[order]}
 
 
-def _rows(matrix: Canonical) -> np.ndarray:
-    """The row of every entry, batched; padding is in the row one past the last."""
-    if not matrix.batch and matrix.nnz == matrix.capacity:
-        return matrix.rows()
-    rows = np.full((*matrix.batch, matrix.capacity), matrix.shape[0], np.int32)
-    for at in np.ndindex(matrix.batch):
-        counts = np.diff(matrix.indptr[at])
-        rows[at][: matrix.indptr[at][-1]] = np.repeat(
-            np.arange(matrix.shape[0], dtype=np.int32), counts
-        )
-    return rows
+def _filled(matrix: Canonical) -> tuple[Canonical, np.ndarray]:
+    """The matrix without needless capacity, and the row of every entry: padding at a real cell."""
+    matrix = matrix.padded(matrix.nnz)
+    if not matrix.batch:
+        return matrix, matrix.rows()
+    values = np.zeros(matrix.values.shape, matrix.values.dtype)
+    rows, indices = (np.zeros(matrix.indices.shape, np.int32) for _ in range(2))
+    for at, one in zip(np.ndindex(matrix.batch), matrix.each(), strict=True):
+        count = one.nnz
+        if count:
+            values[at][:count] = one.values[:count]
+            for filled, given in ((rows[at], one.rows()), (indices[at], one.indices[:count])):
+                filled[:count], filled[count:] = given, given[-1]
+    return replace(matrix, values=values, indices=indices), rows

@@ -23,13 +23,15 @@ Reader = Callable[..., Leaf]
 
 NPY, NPZ, MATRIX_MARKET = "application/x-npy", "application/x-npz", "application/x-matrix-market"
 _BANNER = b"%%matrixmarket"
+_MARK = b"\xef\xbb\xbf"
+"""A byte-order mark, as some editors write."""
 _GZIP, _ZIP, _NUMPY = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY"
 _MATRIX_MARKET_TYPES = (MATRIX_MARKET, "text/x-matrix-market", "application/gzip")
 
 
 def reader_of(body: bytes, content_type: str) -> Reader | None:
     """What reads a file that begins like this; ``None`` for a document of values."""
-    start = body[:64].lstrip().lower()
+    start = body[:64].removeprefix(_MARK).lstrip().lower()
     if body.startswith(_NUMPY):
         return read_npy
     if body.startswith(_ZIP):

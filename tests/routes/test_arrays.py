@@ -91,9 +91,11 @@ def test_npy_in_and_out(client: httpx.Client, order: Any) -> None:
 
 def test_a_form_that_arrays_do_not_have_is_406(client: httpx.Client) -> None:
     location = upload(client, b"[1.0, 2.0, 3.5]").headers["location"]
-    answer = client.get(location + "/data", headers={"accept": "image/png"})
-    assert answer.status_code == 406
-    assert "application/x-npy" in answer.json()["hint"]
+    for asked in ("image/png", "text/csv"):
+        answer = client.get(location + "/data", headers={"accept": asked})
+        assert answer.status_code == 406
+        assert "application/x-npy" in answer.json()["hint"]
+    assert client.get(location + "/data", headers={"accept": "text/*"}).json() == [1.0, 2.0, 3.5]
 
 
 def test_msgpack_in_and_out(client: httpx.Client) -> None:
@@ -132,6 +134,53 @@ def test_a_pattern_counts_every_entry(client: httpx.Client) -> None:
     pattern = client.get(location + "/pattern", params={"bins": 3}).json()
     assert np.sum(pattern["counts"]) == pattern["nnz"] == MATRIX.nnz
     assert np.shape(pattern["counts"]) == (3, 3)
+
+
+RAGGED = {
+    "layout": "bcsr",
+    "shape": [3, 2, 3],
+    "indptr": [[0, 1, 2], [0, 1, 1], [0, 0, 0]],
+    "indices": [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
+    "values": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+}
+
+
+def test_a_batch_pads_with_cells_that_exist(client: httpx.Client) -> None:
+    wanted = np.zeros((3, 2, 3))
+    wanted[0, 0, 0], wanted[0, 1, 1], wanted[1, 0, 1] = 1, 2, 4
+    location = upload(client, json.dumps(RAGGED).encode()).headers["location"]
+    assert client.get(location + "/pattern").json()["nnz"] == 3
+    value = client.get(location + "/data", params={"layout": "bcoo"}).json()
+    indices = np.reshape(value["indices"]["data"], (3, 2, 2))
+    assert (indices < [2, 3]).all()
+    summed = np.zeros((3, 2, 3))
+    for at in range(3):
+        np.add.at(summed[at], tuple(indices[at].T), value["values"][at])
+    np.testing.assert_array_equal(summed, wanted)
+    back = upload(client, json.dumps(value).encode()).headers["location"]
+    for place in (location, back):
+        whole = client.get(place + "/data", params={"layout": "dense"}).json()
+        np.testing.assert_array_equal(whole, wanted)
+
+
+def test_a_bcoo_of_bare_empty_lists_is_empty(client: httpx.Client) -> None:
+    for shape, none in (([2, 3], []), ([2, 2, 3], [[], []])):
+        value = {"layout": "bcoo", "shape": shape, "indices": none, "values": none}
+        location = upload(client, json.dumps(value).encode()).headers["location"]
+        whole = client.get(location + "/data", params={"layout": "dense"}).json()
+        np.testing.assert_array_equal(whole, np.zeros(shape))
+
+
+def test_uploads_that_are_nothing_known_say_so(client: httpx.Client) -> None:
+    binary = {"content-type": "application/octet-stream"}
+    empty = client.post("/v1/arrays", content=b"", headers=binary)
+    assert empty.status_code == 422
+    assert "empty" in empty.json()["detail"]
+    strange = client.post("/v1/arrays", content=b"\x00\x01", headers=binary)
+    assert strange.status_code == 415
+    assert "Matrix Market" in strange.json()["hint"]
+    marked = b"\xef\xbb\xbf%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.0\n"
+    assert client.post("/v1/arrays", content=marked, headers=binary).json()["shape"] == [1, 1]
 
 
 @pytest.mark.parametrize("case", load_cases("matrix_market"), ids=lambda case: case["id"])

@@ -21,3 +21,9 @@ def test_counts_are_those_of_a_histogram(shape: tuple[int, int], bins: int) -> N
     for row, col in zip(matrix.row, matrix.col, strict=True):
         wanted[row * height // shape[0], col * width // shape[1]] += 1
     np.testing.assert_array_equal(counts, wanted)
+
+
+def test_a_batch_is_counted_together() -> None:
+    indices = np.array([[[0, 1], [1, 2]], [[0, 0], [1, 2]]])
+    value = SparseValue("bcoo", (2, 2, 3), {"indices": indices, "values": np.ones((2, 2))})
+    np.testing.assert_array_equal(binned(ingest(value), 9), [[1, 1, 0], [0, 0, 2]])
