@@ -11,8 +11,10 @@ import scipy.linalg
 from app.core.errors import InvalidArgument
 from app.sparse.ingest import ingest
 from app.sparse.matrix import SparseMatrix, from_canonical
+from app.sparse.solve.eigen import eigen
 from app.sparse.solve.kept import FactorCache, digest
-from app.sparse.solve.linear import Options, linear_solve
+from app.sparse.solve.linear import Options, linear_solve, sound_solution
+from app.sparse.solve.spectrum import Wanted
 from tests.sparse.matrices import dense_of, value_of
 
 
@@ -139,3 +141,67 @@ def test_shapes_are_checked():
     with pytest.raises(InvalidArgument):
         linear_solve(matrix(GENERAL), np.ones(3))
     assert dense_of(value_of("csr", [0], [0], [1.0], (1, 1))).shape == (1, 1)
+
+
+EXTREMES = [(None, 1e-200), ("sparse", 1e200)]
+METHOD_NAMES = ("cg", "gmres", "bicgstab", "lsmr")
+
+
+@pytest.mark.parametrize(("kind", "size"), EXTREMES)
+def test_sides_of_any_size(kind, size):
+    """A x = b for b, and for A, whose squares vanish or overflow; x is linear in b."""
+    A = matrix(POISSON) if kind else jnp.asarray(POISSON)
+    b = np.array([1.0, 1, 0, 2, -1, 0, 0, 3, 1])
+    want = np.linalg.solve(POISSON, b)
+    scaled = A.map(lambda x: size * x) if kind else size * A
+    small = A.map(lambda x: x.astype(np.float32)) if kind else A.astype(np.float32)
+    b32 = np.array(1e-23 if size < 1 else 1e20, np.float32)
+
+    @jax.jit
+    def every(A, small, scaled, b):
+        found = []
+        for method in METHOD_NAMES:
+            options = Options(method)
+            pairs = ((scaled, b), (small, b32 * b.astype(np.float32)))
+            solved, pull = jax.vjp(lambda b, o=options: sound_solution(A, b, o).x, size * b)
+            more = [sound_solution(*pair, options) for pair in pairs]
+            found.append((more, solved, pull(size * b)[0]))
+        return found
+
+    for method, (solved, x, slope) in zip(METHOD_NAMES, every(A, small, scaled, b), strict=True):
+        for found, by, rtol in zip(solved, (1 / size, b32), (1e-7, 1e-3), strict=True):
+            np.testing.assert_allclose(found.x / by, want, rtol=rtol, err_msg=method)
+            assert found.outcome == 0, method
+            assert found.residual < 100 * rtol, method
+        np.testing.assert_allclose(x / size, want, rtol=1e-7, err_msg=method)
+        # the cotangent is b too, and A is symmetric
+        np.testing.assert_allclose(slope / size, want, rtol=1e-7, err_msg=method)
+
+
+def test_a_right_side_of_zero_gives_zero_to_any_matrix():
+    singular, nothing = np.array([[1.0, 2.0], [2.0, 4.0]]), np.zeros(2)
+    for A in (singular, matrix(singular)):
+        for solve in (linear_solve, sound_solution):
+            for method in ("direct", "cg"):
+                found = solve(A, nothing, Options(method))
+                np.testing.assert_array_equal(found.x, nothing)
+                assert (found.outcome, found.residual) == (0, 0)
+
+
+def test_integers_are_solved_in_the_float_type_of_the_call():
+    odd = 2**24 + 1
+    whole = np.diag([odd, 2]).astype(np.int32)
+    for A in (whole, matrix(whole)):
+        found = linear_solve(A, np.array([odd, 1], np.int32))
+        assert found.x.dtype == np.float64
+        np.testing.assert_array_equal(found.x, [1, 0.5])
+        found = eigen(A, Wanted(2))
+        np.testing.assert_array_equal(found.values, [2, odd])
+    with jax.enable_x64(False):
+        assert linear_solve(whole, np.array([odd, 1], np.int32)).x.dtype == np.float32
+
+
+def test_a_preconditioner_of_a_direct_solve_is_refused():
+    for method in ("direct", "lsmr"):
+        with pytest.raises(InvalidArgument, match="takes no preconditioner"):
+            linear_solve(POISSON, np.ones(9), Options(method, "jacobi"))

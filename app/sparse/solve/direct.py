@@ -13,7 +13,7 @@ from jax.scipy.linalg import lu_factor, lu_solve
 from app.sparse.matrix import SparseMatrix
 from app.sparse.solve.factors import SINGULAR, smallest_singular
 from app.sparse.solve.kept import process_factors
-from app.sparse.solve.solver import Matrix, Solver
+from app.sparse.solve.solver import Matrix, Solver, scales
 
 
 def solver(A: Matrix) -> Solver:
@@ -56,8 +56,8 @@ def _sparse(A: SparseMatrix, least: jax.Array | None) -> Solver:
 
 
 def _dense(A: jax.Array, least: jax.Array | None) -> Solver:
-    rows = _scales(A, 1)
-    columns = _scales(rows[:, None] * A, 0)
+    rows = scales(A, 1)
+    columns = scales(rows[:, None] * A, 0)
     lu, pivots = lu_factor(rows[:, None] * A * columns)
     smallest = jnp.min(jnp.abs(jnp.diagonal(lu)), initial=1)
     regular = smallest > SINGULAR * float(jnp.finfo(A.dtype).eps)
@@ -76,11 +76,3 @@ def _dense(A: jax.Array, least: jax.Array | None) -> Solver:
         return jnp.where(regular, raw(turned, b), jnp.where(given, jnp.nan, 0))
 
     return solve
-
-
-def _scales(A: jax.Array, axis: int) -> jax.Array:
-    """Powers of two that bring the largest entry of each row or column to about 1."""
-    largest = jnp.max(jnp.abs(A), axis=axis, initial=0)
-    usable = jnp.isfinite(largest) & (largest > 0)
-    _, exponent = jnp.frexp(jnp.where(usable, largest, 1))
-    return jnp.ldexp(jnp.ones((), largest.dtype), -exponent)

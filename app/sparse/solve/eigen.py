@@ -18,7 +18,7 @@ from app.core.errors import InvalidArgument
 from app.sparse.matrix import SparseMatrix
 from app.sparse.solve.bordered import along
 from app.sparse.solve.on_host import matrix_on_host, parts_of
-from app.sparse.solve.solver import Matrix
+from app.sparse.solve.solver import Matrix, inexact
 from app.sparse.solve.spectrum import CHOICES, SMALL, Wanted, spectrum
 
 OUTCOMES = (
@@ -55,9 +55,9 @@ def eigen(A: Matrix, wanted: Wanted) -> Eigen:
     _check(A, wanted)
     if isinstance(A, SparseMatrix):
         A = A.canonical()
-        A = A.map(lambda values: values.astype(jnp.result_type(values, jnp.float32)))
+        A = A.map(lambda values: values.astype(inexact(values)))
     else:
-        A = A.astype(jnp.result_type(A, jnp.float32))
+        A = A.astype(inexact(A))
     return _pairs(A, wanted)
 
 
@@ -97,8 +97,10 @@ def _check(A: Any, wanted: Wanted) -> None:
             "A is one matrix", pointer="/args/0", hint="map over a batch of them with vmap"
         )
     n = A.shape[0]
-    if n != A.shape[1] or not n:
+    if n != A.shape[1]:
         raise InvalidArgument(f"the matrix {list(A.shape)} is not square", pointer="/args/0")
+    if not n:
+        raise InvalidArgument("the matrix is empty: it has no eigenvalues", pointer="/args/0")
     if not 1 <= wanted.k <= n:
         raise InvalidArgument(f"k is {wanted.k}, the matrix has {n} eigenvalues", pointer="/k")
     if wanted.k >= n - 1 and n > max(MAX_WHOLE, SMALL):

@@ -12,7 +12,7 @@ from jax.scipy.sparse import linalg
 
 from app.sparse.matrix import SparseMatrix
 from app.sparse.solve import incomplete
-from app.sparse.solve.solver import Matrix, Solver, transposed
+from app.sparse.solve.solver import Matrix, Solver, scales, transposed
 from app.sparse.sparsify.products import diagonal
 
 METHODS = ("cg", "gmres", "bicgstab")
@@ -24,8 +24,11 @@ Apply = Callable[[jax.Array], jax.Array]
 
 
 def solver(A: Matrix, method: str, preconditioner: str, tol: float, maxiter: int | None) -> Solver:
-    """Solves by iteration to the relative residual ``tol``."""
+    """Solves by iteration to the relative residual ``tol``, for right-hand sides of about 1."""
     A = jax.lax.stop_gradient(A)
+    # gmres takes a product of less than a round-off for 0
+    scale = scales(A.stored_values() if isinstance(A, SparseMatrix) else A)
+    A = A.map(scale.__mul__) if isinstance(A, SparseMatrix) else scale * A
     conditioned = _preconditioner(A, preconditioner)
     run: Callable[..., Any] = getattr(linalg, method)
     rounds = ROUNDS if conditioned is not None and maxiter is None else 1
@@ -35,7 +38,7 @@ def solver(A: Matrix, method: str, preconditioner: str, tol: float, maxiter: int
         M = conditioned(turned) if conditioned is not None else None
         step = partial(run, operator, tol=0.0, maxiter=maxiter, M=M)
         one = partial(_in_rounds, operator, step, tol, rounds)
-        return one(b) if b.ndim == 1 else jax.vmap(one, 1, 1)(b)
+        return scale * (one(b) if b.ndim == 1 else jax.vmap(one, 1, 1)(b))
 
     return solve
 

@@ -18,7 +18,7 @@ from app.sparse.matrix import SparseMatrix
 from app.sparse.solve import lsmr
 from app.sparse.solve.lsmr import Aim
 from app.sparse.solve.on_host import matrix_on_host, parts_of
-from app.sparse.solve.solver import Matrix, adjoint, frobenius
+from app.sparse.solve.solver import Matrix, adjoint, frobenius, norm, scales
 
 
 def least_squares(A: Matrix, b: jax.Array, aim: Aim) -> jax.Array:
@@ -33,12 +33,16 @@ def least_squares(A: Matrix, b: jax.Array, aim: Aim) -> jax.Array:
 
 def is_minimum(A: Matrix, x: jax.Array, b: jax.Array, aim: Aim) -> jax.Array:
     """Whether each x solves its system, or its residual is orthogonal to what A reaches."""
+    scale, b_scale = 1 / frobenius(A), scales(b, 0)
+    scale = jnp.where(jnp.isfinite(scale), scale, 1)
+    A = A.map(scale.__mul__) if isinstance(A, SparseMatrix) else scale * A
+    # in units in which A and b are about 1
+    damp, x, b = scale * aim.damp, b_scale * x / scale, b_scale * b
     miss = b - A @ x
-    size = frobenius(A)
-    lengths = [jnp.linalg.norm(each, axis=0) for each in (miss, x, b)]
-    solved = aim.reached(lengths[0], size * lengths[1] + lengths[2]) & (aim.damp == 0)
-    slope = jnp.linalg.norm(adjoint(A) @ miss - aim.damp**2 * x, axis=0)
-    return solved | aim.reached(slope, size * jnp.hypot(lengths[0], aim.damp * lengths[1]))
+    lengths = [norm(each) for each in (miss, x, b)]
+    solved = aim.reached(lengths[0], lengths[1] + lengths[2]) & (aim.damp == 0)
+    slope = norm(adjoint(A) @ miss - damp**2 * x)
+    return solved | aim.reached(slope, jnp.hypot(lengths[0], damp * lengths[1]))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))

@@ -18,7 +18,7 @@ from app.sparse.matrix import SparseMatrix
 from app.sparse.solve import direct, krylov
 from app.sparse.solve.least_squares import is_minimum, least_squares
 from app.sparse.solve.lsmr import Aim
-from app.sparse.solve.solver import Matrix, Solver, residual_of, transposed
+from app.sparse.solve.solver import Matrix, Solver, inexact, residual_of, scales, transposed
 from app.sparse.solve.soundness import sound_columns, spoiled_where_not
 
 METHODS = ("direct", *krylov.METHODS, "lsmr")
@@ -116,7 +116,7 @@ def operands(A: Matrix, b: jax.Array, options: Options) -> tuple[Matrix, jax.Arr
     """Both in one inexact type; raise where they do not fit each other or the options."""
     _check(A, b, options)
     b = jnp.asarray(b)
-    b = b.astype(jnp.result_type(A.dtype, b, jnp.float32))
+    b = b.astype(inexact(A.dtype, b))
     if isinstance(A, SparseMatrix):
         return A.map(lambda values: values.astype(b.dtype)), b
     return jnp.asarray(A).astype(b.dtype), b
@@ -131,18 +131,22 @@ def _solver(A: Matrix, b: jax.Array, options: Options) -> Solver:
 
 
 def _solves(A: Matrix, solver: Solver, limit: float | None) -> tuple[Any, Any]:
-    """Solves with A and with its transpose; columns that miss ``limit`` become NaN."""
+    """Solves with A and with its transpose; columns that miss ``limit`` become NaN.
+
+    A right-hand side is brought to about 1, and gives 0 where it is 0, whatever A is.
+    """
 
     def side(turned: bool) -> Any:
         operator = transposed(A) if turned else A
 
         def solve(_: Any, b: jax.Array) -> jax.Array:
+            scale = scales(b, 0)
+            b = scale * b
             x = solver(turned, b)
-            if limit is None:
-                return x
-            x = jnp.where(sound_columns(x, b - operator @ x, b, limit), x, jnp.nan)
+            if limit is not None:
+                x = jnp.where(sound_columns(x, b - operator @ x, b, limit), x, jnp.nan)
             # where nothing asks for a derivative its right-hand side is 0
-            return jnp.where(jnp.all(b == 0, axis=0), 0, x)
+            return jnp.where(jnp.all(b == 0, axis=0), 0, x / scale)
 
         return solve
 
@@ -166,11 +170,14 @@ def _check(A: Matrix, b: Any, options: Options) -> None:
             pointer="/preconditioner",
             hint='"jacobi", or method "bicgstab"',
         )
-    for name in ("damp", "preconditioner"):
-        # damping is of lsmr alone, which takes no preconditioner
+    for name, takers in (("damp", ("lsmr",)), ("preconditioner", krylov.METHODS)):
         is_set = getattr(options, name) != getattr(Options(), name)
-        if is_set and (name == "damp") != (options.method == "lsmr"):
-            raise InvalidArgument(f"method {options.method!r} takes no {name}", pointer=f"/{name}")
+        if is_set and options.method not in takers:
+            raise InvalidArgument(
+                f"method {options.method!r} takes no {name}",
+                pointer=f"/{name}",
+                hint=f"method {' or '.join(takers)} takes it",
+            )
     if isinstance(b, SparseMatrix) or jnp.ndim(b) not in (1, 2) or jnp.shape(b)[0] != A.shape[0]:
         shape = b.shape if isinstance(b, SparseMatrix) else jnp.shape(b)
         raise InvalidArgument(

@@ -5,7 +5,7 @@ NumPy and SciPy only, in double precision. A matrix is a dense array or a SciPy 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, lsmr
 SLACK = 10
 """LSMR's own measure of a residual may be this much below the true one."""
 FEWEST_STEPS = 100
+MOST_SCALE = 1022
+"""Powers of two whose inverses are normal numbers too."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,11 @@ def minimiser(A: Any, b: np.ndarray, aim: Aim) -> np.ndarray:
     """The x of least norm that minimises |A x - b|^2 + damp^2 |x|^2; b: (m,) or (m, k)."""
     if 0 in A.shape:
         return np.zeros((A.shape[1], *b.shape[1:]), b.dtype)
-    operator = aslinearoperator(A)
+    scale = _scale(A.data if sp.issparse(A) else A)
+    operator, damp = aslinearoperator(scale * A), scale * aim.damp
     if b.ndim == 1:
-        return _run(operator, b, aim, aim.damp)
-    return np.stack([_run(operator, each, aim, aim.damp) for each in b.T], 1)
+        return scale * _run(operator, b, aim, damp)
+    return scale * np.stack([_run(operator, each, aim, damp) for each in b.T], 1)
 
 
 def augmented(B: Any, right: np.ndarray, aim: Aim) -> np.ndarray:
@@ -47,6 +50,16 @@ def augmented(B: Any, right: np.ndarray, aim: Aim) -> np.ndarray:
     """
     if not right.any():
         return right
+    # r + (s B) (u / s) = f and (s B)^H r - (s damp)^2 (u / s) = s g
+    scale, rows = _scale(B.data if sp.issparse(B) else B), B.shape[0]
+    scaled = np.concatenate([right[:rows], scale * right[rows:]])
+    one = _scale(scaled)
+    found = _augmented(scale * B, one * scaled, replace(aim, damp=scale * aim.damp)) / one
+    return np.concatenate([found[:rows], scale * found[rows:]])
+
+
+def _augmented(B: Any, right: np.ndarray, aim: Aim) -> np.ndarray:
+    """As ``augmented``, of operands of about 1."""
     f, g = right[: B.shape[0]], right[B.shape[0] :]
     stacked = _stacked(B, aim.damp)
     beside = np.zeros(g.shape if aim.damp else (0,), g.dtype)
@@ -87,5 +100,14 @@ def _run(operator: LinearOperator, b: np.ndarray, aim: Aim, damp: float = 0.0) -
         return np.full(operator.shape[1], np.nan, b.dtype)
     steps = aim.maxiter or max(FEWEST_STEPS, 10 * min(operator.shape))
     options = {"atol": aim.tol, "btol": aim.tol, "conlim": 0, "maxiter": steps}
+    scale = _scale(b)
     with np.errstate(all="ignore"):
-        return lsmr(operator, b, damp=damp, **options)[0]
+        return lsmr(operator, scale * b, damp=damp, **options)[0] / scale
+
+
+def _scale(x: np.ndarray) -> float:
+    """A power of two that brings the largest entry to about 1: lsmr takes tiny lengths for 0."""
+    largest = float(abs(x).max(initial=0))
+    if not 0 < largest < np.inf:
+        return 1.0
+    return float(np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -MOST_SCALE, MOST_SCALE)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,36 @@ def transposed(A: Matrix) -> Matrix:
     return A.T
 
 
+def inexact(*operands: Any) -> Any:
+    """The type to solve in: that of the operands, where integers count as the default float type
+    and half precision as float32."""
+    types = [jnp.result_type(each) for each in operands]
+    whole = [each for each in types if not jnp.issubdtype(each, jnp.inexact)]
+    return jnp.result_type(*types, jnp.result_type(float) if whole else jnp.float32)
+
+
+def scales(x: jax.Array, axis: int | None = None) -> jax.Array:
+    """Powers of two that bring the largest entry of ``x``, or those along ``axis``, to about 1."""
+    largest = jnp.max(jnp.abs(x), axis=axis, initial=0)
+    usable = jnp.isfinite(largest) & (largest > 0)
+    _, exponent = jnp.frexp(jnp.where(usable, largest, 1))
+    # neither a power nor its inverse may leave the normal numbers
+    most = int(jnp.finfo(largest.dtype).maxexp) - 2
+    return jnp.ldexp(jnp.ones((), largest.dtype), -jnp.clip(exponent, -most, most))
+
+
 def residual_of(A: Matrix, x: jax.Array, b: jax.Array) -> jax.Array:
     """|b - A x| / |b| for each right-hand side; |b - A x| where b is 0."""
+    scale = scales(b, 0)
+    x, b = scale * x, scale * b
     size = jnp.linalg.norm(b, axis=0)
-    return jnp.linalg.norm(b - A @ x, axis=0) / jnp.where(size > 0, size, 1)
+    return norm(b - A @ x) / jnp.where(size > 0, size, 1)
+
+
+def norm(x: jax.Array) -> jax.Array:
+    """|x| of each column, or of a vector, whose squares may overflow or vanish."""
+    scale = scales(x, 0)
+    return jnp.linalg.norm(scale * x, axis=0) / scale
 
 
 def adjoint(A: Matrix) -> Matrix:
@@ -36,4 +62,4 @@ def adjoint(A: Matrix) -> Matrix:
 
 def frobenius(A: Matrix) -> jax.Array:
     """The square root of the sum of |a|^2."""
-    return jnp.linalg.norm(A.stored_values() if isinstance(A, SparseMatrix) else A)
+    return norm(A.stored_values() if isinstance(A, SparseMatrix) else A.ravel())

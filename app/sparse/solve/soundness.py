@@ -5,6 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from app.sparse.solve.solver import norm, scales
+
 
 def spoiled_where_not(sound: jax.Array, x: jax.Array) -> jax.Array:
     """``x`` where ``sound``, a bool that broadcasts to it; NaN elsewhere. Integers stay.
@@ -26,6 +28,6 @@ def spoiled_where_not(sound: jax.Array, x: jax.Array) -> jax.Array:
 
 def sound_columns(x: jax.Array, miss: jax.Array, b: jax.Array, limit: float) -> jax.Array:
     """Which columns of ``x`` (or all of a vector) have a residual ``miss`` within ``limit`` |b|."""
-    size = jnp.linalg.norm(b, axis=0)
-    finite = jnp.all(jnp.isfinite(x), axis=0)
-    return finite & (jnp.linalg.norm(miss, axis=0) <= limit * size)
+    scale = scales(b, 0)
+    size, miss = jnp.linalg.norm(scale * b, axis=0), norm(scale * miss)
+    return jnp.all(jnp.isfinite(x), axis=0) & (miss <= limit * size)
