@@ -195,6 +195,8 @@ def test_a_loss_of_sparse_rows(client: httpx.Client) -> None:
         ({"options": {"b1": True}}, "/options/b1"),
         ({"options": {"mask": 1}}, "/options/mask"),
         ({"method": "sm3", "options": {"schedule": "cosine"}}, "/options/schedule"),
+        ({"l2": 1.0}, "/l2"),
+        ({"model": "linear", "patience": 2}, "/patience"),
         ({"seed": 1.5}, "/seed"),
         ({"seed": -1}, "/seed"),
         ({"epochs": 2**31 - 1}, None),

@@ -22,10 +22,21 @@ from app.compute.solvers.training import Trainer
 from app.compute.solvers.unknowns import require_real
 from app.core.errors import InvalidArgument
 
+OF_A_MODEL = ("l2", "intercept")
+OF_A_LOSS = ("method", "options", "epochs", "batch_size", "validation_split", "patience")
+
 
 def build(call: Call) -> Machine:
-    """The machine of a call."""
-    return _named(call) if call.options.get("model") is not None else _trainer(call)
+    """The machine of a call; a field of the other kind of fit is refused, not passed over."""
+    named = call.options.get("model") is not None
+    for name in OF_A_LOSS if named else OF_A_MODEL:
+        if call.options.get(name) is not None:
+            raise InvalidArgument(
+                f"{name} is for {'a loss of your own' if named else 'a named model'}",
+                pointer=f"/{name}",
+                hint=f"leave out {name}, or model" if named else "it may be part of the loss",
+            )
+    return _named(call) if named else _trainer(call)
 
 
 def _named(call: Call) -> Regression | SparseRegression:
