@@ -70,7 +70,7 @@ class AugmentedLagrangian:
         ended = state.inner.point.outcome != Outcome.RUNNING
         multipliers, violation, outcome = self._updated(state)
         multipliers = choose(ended, multipliers, state.multipliers)
-        fresh = self.inner.start(state.inner.point.x, multipliers)
+        fresh = self._again(state.inner.point, multipliers)
         inner = choose(ended, fresh, state.inner)
         outcome = jnp.where(ended, outcome, Outcome.RUNNING)
         stop = outcome != Outcome.RUNNING
@@ -87,6 +87,12 @@ class AugmentedLagrangian:
             jnp.where(over, Outcome.LIMIT, outcome).astype(jnp.int32),
         )
 
+    def _again(self, point: Point, multipliers: Multipliers) -> Any:
+        """The inner method from where it ended, still knowing the steepest gradient it saw."""
+        fresh = self.inner.start(point.x, multipliers)
+        steepest = jnp.maximum(fresh.point.steepest, point.steepest)
+        return fresh._replace(point=fresh.point._replace(steepest=steepest))
+
     def _updated(self, state: Constrained) -> tuple[Multipliers, Any, Any]:
         """First-order multipliers, the violation, and why to stop, if so."""
         old, point = state.multipliers, state.inner.point
@@ -96,12 +102,14 @@ class AugmentedLagrangian:
         violation = jnp.maximum(
             jnp.max(jnp.abs(c), initial=0.0), jnp.max(jnp.abs(slack), initial=0.0)
         )
-        poor = violation > 0.25 * state.violation
+        endless = point.outcome == Outcome.UNBOUNDED
+        poor = (violation > 0.25 * state.violation) | endless
         penalty = jnp.where(poor, 10.0 * old.penalty, old.penalty)
         new = Multipliers(old.equal + old.penalty * c, least, penalty)
         good = (point.outcome == Outcome.GRADIENT) | (point.outcome == Outcome.PRECISION)
         met = violation <= self.tolerance
         outcome = jnp.where(met & good, Outcome.FEASIBLE, Outcome.RUNNING)
+        outcome = jnp.where(met & endless, Outcome.UNBOUNDED, outcome)
         spent = penalty > LARGEST_PENALTY
         lost = jnp.where(met, Outcome.STALLED, Outcome.INFEASIBLE)
         near = violation <= self.tolerance**0.5

@@ -25,8 +25,11 @@ class Box:
         return ~(((x <= self.lower) & (g > 0)) | ((x >= self.upper) & (g < 0)))
 
     def stationarity(self, x: Any, g: Any) -> Any:
-        """Largest entry of x - P(x - g): the gradient where nothing is bound."""
-        return jnp.max(jnp.abs(x - self.project(x - g)), initial=0.0)
+        """Largest entry of the gradient over the free unknowns.
+
+        Never the length of a step: x - P(x - g) is 0 wherever g is below the rounding of x.
+        """
+        return jnp.max(jnp.where(self.free(x, g), jnp.abs(g), 0.0), initial=0.0)
 
 
 def unbounded(x: Any) -> Box:

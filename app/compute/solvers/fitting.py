@@ -48,26 +48,35 @@ class Fitter:
         }
 
     def finish(self, state: Fit) -> dict[str, Any]:
-        """Solution, rss, degrees of freedom, covariance and standard errors; outcome."""
+        """Solution, rss, degrees of freedom, covariance and standard errors; outcome.
+
+        Without degrees of freedom nothing is known of the errors, and they are left out.
+        """
         jacobian = jax.jacfwd(self.method.residuals)(state.x)
         rss = state.residuals @ state.residuals
         m, n = jacobian.shape
         freedom = m - n
-        deviation = jnp.sqrt(rss / freedom) if freedom > 0 else jnp.full_like(rss, jnp.nan)
-        covariance = _covariance(jacobian) * deviation**2
-        errors = jnp.sqrt(jnp.diagonal(covariance))
+        gradient, box = jacobian.T @ state.residuals, self.method.box
         return {
             "solution": self.unknowns.pack(state.x),
             "value": rss,
             "rss": rss,
-            "residual_standard_deviation": deviation,
             "degrees_of_freedom": jnp.asarray(freedom, jnp.int32),
-            "covariance": covariance,
-            "standard_errors": self.unknowns.pack(errors),
-            "gradient_norm": jnp.max(jnp.abs(jacobian.T @ state.residuals), initial=0.0),
+            **(self._errors(jacobian, rss / freedom) if freedom > 0 else {}),
+            "gradient_norm": box.stationarity(state.x, gradient),
+            "at_bounds": jnp.sum(~box.free(state.x, gradient), dtype=jnp.int32),
             "iterations": state.iteration,
             "evaluations": state.evaluations,
             "outcome": state.outcome,
+        }
+
+    def _errors(self, jacobian: Any, variance: Any) -> dict[str, Any]:
+        """What the variance of the residuals means for the unknowns, as if there were no bounds."""
+        covariance = _covariance(jacobian) * variance
+        return {
+            "residual_standard_deviation": jnp.sqrt(variance),
+            "covariance": covariance,
+            "standard_errors": self.unknowns.pack(jnp.sqrt(jnp.diagonal(covariance))),
         }
 
 

@@ -96,7 +96,9 @@ class FixedPoint:
         return jnp.where(lost | far, Outcome.DIVERGED, outcome).astype(jnp.int32)
 
     def _still(self, x: Any, residual: Any) -> Any:
-        return jnp.all(jnp.abs(residual) <= self.tolerance * jnp.maximum(1.0, jnp.abs(x)))
+        size = jnp.maximum(jnp.abs(x), jnp.abs(self.unknowns.start))
+        least = jnp.minimum(1.0, jnp.max(size))
+        return jnp.all(jnp.abs(residual) <= self.tolerance * jnp.maximum(size, least))
 
     def done(self, state: Iterate) -> Any:
         """Whether there is an outcome."""

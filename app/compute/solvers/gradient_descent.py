@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from app.compute.solvers import stillness
 from app.compute.solvers.box import Box
 from app.compute.solvers.newton import Point, all_finite, choose, fell
 from app.compute.solvers.outcomes import Outcome
@@ -40,9 +41,11 @@ class GradientDescent:
         x = self.box.project(x)
         value, gradient = jax.value_and_grad(self.value)(x, extra)
         finite = all_finite(value, gradient)
-        outcome = jnp.where(finite, self._ended(x, value, gradient), Outcome.START)
+        steepest = self.box.stationarity(x, gradient)
+        outcome = jnp.where(finite, self._ended(steepest, value, steepest), Outcome.START)
         zero = jnp.zeros((), jnp.int32)
-        point = Point(x, value, gradient, zero, zero + 1, outcome.astype(jnp.int32))
+        outcome = outcome.astype(jnp.int32)
+        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
         return DescentState(point, self.update.init(x))
 
     def step(self, state: DescentState, extra: Any) -> DescentState:
@@ -52,14 +55,17 @@ class GradientDescent:
         x = self.box.project(old.x + jnp.asarray(change))
         value, gradient = jax.value_and_grad(self.value)(x, extra)
         finite = all_finite(x, value, gradient)
-        outcome = jnp.where(finite, self._ended(x, value, gradient), Outcome.NOT_FINITE)
+        slope = self.box.stationarity(x, gradient)
+        steepest = jnp.where(finite, jnp.maximum(old.steepest, slope), old.steepest)
+        outcome = jnp.where(finite, self._ended(slope, value, steepest), Outcome.NOT_FINITE)
         outcome = jnp.where(fell(value, old.value), Outcome.UNBOUNDED, outcome)
         x, value, gradient = choose(finite, (x, value, gradient), (old.x, old.value, old.gradient))
         point = Point(
-            x, value, gradient, old.iteration + 1, old.evaluations + 1, outcome.astype(jnp.int32)
-        )
+            x, value, gradient, old.iteration + 1, old.evaluations + 1,
+            outcome.astype(jnp.int32), steepest,
+        )  # fmt: skip
         return DescentState(point, memory)
 
-    def _ended(self, x: Any, value: Any, gradient: Any) -> Any:
-        still = self.box.stationarity(x, gradient) <= self.tolerance
+    def _ended(self, slope: Any, value: Any, steepest: Any) -> Any:
+        still = stillness.small(slope, steepest, self.tolerance)
         return jnp.where(still & jnp.isfinite(value), Outcome.GRADIENT, Outcome.RUNNING)

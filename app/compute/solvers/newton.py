@@ -14,13 +14,16 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from app.compute.solvers import trust_region
+from app.compute.solvers import stillness, trust_region
 from app.compute.solvers.box import Box
 from app.compute.solvers.outcomes import Outcome
 
 
 class Point(NamedTuple):
-    """Where a minimiser is, and what it has cost."""
+    """Where a minimiser is, and what it has cost.
+
+    ``steepest``: the largest entry of all (projected) gradients so far; None without gradients.
+    """
 
     x: Any
     value: Any
@@ -28,6 +31,7 @@ class Point(NamedTuple):
     iteration: Any
     evaluations: Any
     outcome: Any
+    steepest: Any = None
 
 
 class NewtonState(NamedTuple):
@@ -71,9 +75,9 @@ class Newton:
         finite = all_finite(value, gradient)
         zero = jnp.zeros((), jnp.int32)
         outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
-        return NewtonState(
-            Point(x, value, gradient, zero, zero + 1, outcome), jnp.zeros_like(value)
-        )
+        steepest = self.box.stationarity(x, gradient)
+        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
+        return NewtonState(point, jnp.zeros_like(value))
 
     def step(self, state: NewtonState, extra: Any) -> NewtonState:
         """Try one step; take it where it decreases the value as the model says."""
@@ -112,11 +116,13 @@ class Newton:
         ratio = jnp.where(all_finite(value, gradient), ratio, jnp.nan)
         radius = trust_region.resized(state.radius, ratio, length)
         x, value_, gradient = choose(taken, (x, value, gradient), (old.x, old.value, old.gradient))
-        outcome = self._outcome(
-            old, s, predicted, taken, flat, Point(x, value_, gradient, *old[3:]), value, scale
+        steepest = jnp.maximum(old.steepest, self.box.stationarity(x, gradient))
+        new = old._replace(x=x, value=value_, gradient=gradient, steepest=steepest)
+        outcome = self._outcome(old, s, predicted, taken, flat, new, value, scale)
+        new = new._replace(
+            iteration=old.iteration + 1, evaluations=old.evaluations + 1, outcome=outcome
         )
-        point = Point(x, value_, gradient, old.iteration + 1, old.evaluations + 1, outcome)
-        return NewtonState(point, radius)
+        return NewtonState(new, radius)
 
     def _outcome(
         self,
@@ -131,19 +137,26 @@ class Newton:
     ) -> Any:
         """Verified reasons to stop, the strongest last."""
         eps = jnp.finfo(s.dtype).eps
-        size = jnp.maximum(1.0, jnp.abs(new.value))
+        allowed = self.tolerance * stillness.worth(new.x, new.value, new.steepest)
         slope = self.box.stationarity(new.x, new.gradient)
-        small = (slope <= self.tolerance) & (predicted <= self.tolerance * size)
+        small = stillness.small(slope, new.steepest, self.tolerance) & (predicted <= allowed)
         tiny = jnp.all(jnp.abs(s) <= 4 * eps * jnp.abs(new.x) + jnp.finfo(s.dtype).tiny)
         stuck = ~taken & tiny
-        free = self.box.free(new.x, new.gradient)
-        # Rounding ends the search first where the scaled gradient promises next to nothing.
-        promised = 0.5 * jnp.sum((new.gradient * free / scale) ** 2)
-        nearly = promised <= self.tolerance * size
-        outcome = jnp.where(stuck, jnp.where(nearly, Outcome.PRECISION, Outcome.STALLED), 0)
-        outcome = jnp.where(flat & ~taken, Outcome.PRECISION, outcome)
+        # Rounding ends the search first where the gradient promises next to nothing; a step
+        # that gains nothing because the region is small proves nothing.
+        nearly = self._promised(new, scale) <= allowed
+        outcome = jnp.where(stuck, Outcome.STALLED, Outcome.RUNNING)
+        outcome = jnp.where((stuck | (flat & ~taken)) & nearly, Outcome.PRECISION, outcome)
         outcome = jnp.where(small, Outcome.GRADIENT, outcome)
         return jnp.where(fell(tried, old.value), Outcome.UNBOUNDED, outcome).astype(jnp.int32)
+
+    def _promised(self, point: Point, scale: Any) -> Any:
+        """What the gradient promises by the units of the unknowns; by their size without units."""
+        free = self.box.free(point.x, point.gradient)
+        slope = jnp.where(free, jnp.abs(point.gradient), 0.0)
+        least = jnp.finfo(slope.dtype).eps ** 0.5 * stillness.reach(point.x)
+        bare = slope * jnp.maximum(jnp.abs(point.x), least)
+        return jnp.sum(jnp.where(scale == 1, bare, 0.5 * (slope / scale) ** 2))
 
 
 def first_radius(x: Any, gradient: Any, scale: Any) -> Any:

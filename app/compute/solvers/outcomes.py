@@ -126,6 +126,7 @@ META: Mapping[str, Any] = MappingProxyType(
             "rejected",
             "epochs",
             "degrees_of_freedom",
+            "at_bounds",
             "bad_row",
         ],
     }

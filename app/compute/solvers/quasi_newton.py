@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from app.compute.solvers import stillness
 from app.compute.solvers.box import Box
 from app.compute.solvers.line_search import Search, Trial, search
 from app.compute.solvers.newton import Point, all_finite, choose, fell
@@ -64,11 +65,12 @@ class Descent:
         """Evaluate at the start, moved into the box."""
         x = self.box.project(x)
         value, gradient = jax.value_and_grad(self.value)(x, extra)
-        still = self.box.stationarity(x, gradient) == 0
-        outcome = jnp.where(still, Outcome.GRADIENT, Outcome.RUNNING)
+        steepest = self.box.stationarity(x, gradient)
+        outcome = jnp.where(steepest == 0, Outcome.GRADIENT, Outcome.RUNNING)
         outcome = jnp.where(all_finite(value, gradient), outcome, Outcome.START)
         zero = jnp.zeros((), jnp.int32)
-        point = Point(x, value, gradient, zero, zero + 1, outcome.astype(jnp.int32))
+        outcome = outcome.astype(jnp.int32)
+        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
         return DescentState(point, self.memory.start(x), jnp.ones((), bool), jnp.zeros_like(value))
 
     def step(self, state: DescentState, extra: Any) -> DescentState:
@@ -93,11 +95,16 @@ class Descent:
         return self._moved(state, found, slope, downhill)
 
     def _first(self, state: DescentState, slope: Any, downhill: Any) -> Any:
-        """Unit steps where curvature is known; else a step of the start's own size."""
+        """Unit steps where curvature is known; else the gradient's, or of the start's own size.
+
+        Never longer than a tenth of the start; but long enough to be seen beside it.
+        """
         x, g = state.point.x, state.point.gradient
-        size = jnp.maximum(jnp.linalg.norm(x), 1.0)
-        careful = 0.1 * size / jnp.maximum(jnp.linalg.norm(g), jnp.finfo(g.dtype).tiny)
-        careful = jnp.minimum(careful, 1.0)
+        size = jnp.linalg.norm(x)
+        size = jnp.where(size > 0, size, 1.0)
+        whole = size / jnp.maximum(jnp.linalg.norm(g), jnp.finfo(g.dtype).tiny)
+        seen = jnp.finfo(g.dtype).eps ** 0.5 * whole
+        careful = jnp.minimum(0.1 * whole, jnp.maximum(seen, 1.0))
         usual = 1.0
         if self.memory.strong:
             usual = jnp.where(state.progress < 0, state.progress / slope, careful)
@@ -114,26 +121,31 @@ class Descent:
         x, value, gradient = choose(
             ok, (new.x, new.value, new.gradient), (old.x, old.value, old.gradient)
         )
-        outcome = self._outcome(state, found, ok, s, x, value, gradient, downhill)
+        steepest = jnp.maximum(old.steepest, self.box.stationarity(x, gradient))
         point = Point(
-            x, value, gradient, old.iteration + 1, old.evaluations + found.evaluations, outcome
-        )
+            x, value, gradient, old.iteration + 1, old.evaluations + found.evaluations,
+            old.outcome, steepest,
+        )  # fmt: skip
+        outcome = self._outcome(old, found, ok, s, point, downhill)
+        point = point._replace(outcome=outcome)
         return DescentState(point, memory, ~ok | ~found.done, new.length * slope)
 
     def _outcome(
-        self, state: DescentState, found: Search, ok: Any, s: Any, x: Any, value: Any,
-        gradient: Any, downhill: Any,
-    ) -> Any:  # fmt: skip
-        old = state.point
+        self, old: Point, found: Search, ok: Any, s: Any, new: Point, downhill: Any
+    ) -> Any:
+        """Verified reasons to stop, the strongest last."""
+        x, value = new.x, new.value
         eps = jnp.finfo(x.dtype).eps
-        slope = self.box.stationarity(x, gradient)
-        size = jnp.maximum(1.0, jnp.abs(value))
-        nearly = slope * jnp.max(jnp.abs(x), initial=1.0) <= 10 * eps**0.5 * size
+        slope = self.box.stationarity(x, new.gradient)
+        nearly = stillness.spent(x, value, slope, new.steepest, self.tolerance)
         stalled = jnp.where(nearly, Outcome.PRECISION, Outcome.STALLED)
         moved = jnp.any(jnp.abs(s) > 2 * eps * jnp.abs(x) + jnp.finfo(x.dtype).tiny)
-        poor = ~ok | ~moved | ~found.done
+        # A search that only ever went down, out to its last trial, goes on from there.
+        poor = ~ok | ~moved | (~found.done & jnp.isfinite(found.high))
         outcome = jnp.where(poor & ~downhill, stalled, Outcome.RUNNING)
-        outcome = jnp.where(slope <= self.tolerance, Outcome.GRADIENT, outcome)
+        outcome = jnp.where(
+            stillness.small(slope, new.steepest, self.tolerance), Outcome.GRADIENT, outcome
+        )
         low = fell(found.trial.value, old.value) | fell(value, old.value)
         return jnp.where(low, Outcome.UNBOUNDED, outcome).astype(jnp.int32)
 

@@ -33,24 +33,38 @@ class Zero(NamedTuple):
     outcome: Any
 
 
-def verdict(function: Callable[[Any], Any], x: Any, outcome: Any, tolerance: float) -> Any:
-    """What ``x`` is: a verified root, or why it is none.
+def verdict(
+    function: Callable[[Any], Any], start: Any, x: Any, outcome: Any, tolerance: float
+) -> Any:
+    """What ``x`` is, found from ``start``: a verified root, or why it is none.
 
-    A root has values within ``tolerance`` of zero, measured by the terms they are made of, and
-    a Newton step that is small beside ``x``.
+    At a root every value is 0, or within ``tolerance`` of what its derivatives make of the
+    size of the unknowns, or rounding beside its value at the start; and a Newton step is small.
+    A bare number is never small: in other units 1e-12 (x^2 + 1) is x^2 + 1, without a root.
     """
     value, jacobian = function(x), jax.jacfwd(function)(x)
     finite = all_finite(value, jacobian)
-    terms = jnp.maximum(1.0, jnp.abs(jacobian) @ jnp.abs(x))
-    small = jnp.all(jnp.abs(value) <= tolerance * terms)
-    step = newton_step(jnp.where(finite, jacobian, 0.0), value)
-    close = jnp.max(jnp.abs(step)) <= tolerance**0.5 * (1.0 + jnp.max(jnp.abs(x)))
+    jacobian = jnp.where(finite, jacobian, 0.0)
+    size = _sizes(start, x)
+    slopes = jnp.abs(jacobian)
+    first = jnp.nan_to_num(jnp.abs(function(start)), posinf=0.0)
+    dust = jnp.where(jnp.any(slopes > 0, axis=1), 64 * jnp.finfo(x.dtype).eps * first, 0.0)
+    small = jnp.all(jnp.abs(value) <= jnp.maximum(tolerance * (slopes @ size), dust))
+    step = newton_step(jacobian, value)
+    close = jnp.max(jnp.abs(step)) <= tolerance**0.5 * jnp.max(size)
     root = finite & ((small & close) | jnp.all(value == 0))
-    singular = jnp.linalg.matrix_rank(jnp.where(finite, jacobian, 0.0)) < x.size
+    singular = jnp.linalg.matrix_rank(jacobian) < x.size
     failed = jnp.where(singular & (x.size > 1), Outcome.SINGULAR, Outcome.STATIONARY)
     kept = (outcome == Outcome.LIMIT) | (outcome == Outcome.START) | (outcome == Outcome.DIVERGED)
     failed = jnp.where(kept, outcome, jnp.where(finite, failed, Outcome.NOT_FINITE))
     return jnp.where(root, Outcome.ROOT, failed).astype(jnp.int32)
+
+
+def _sizes(start: Any, x: Any) -> Any:
+    """Of each unknown, here or at the start; beside the others where it is next to nothing."""
+    size = jnp.maximum(jnp.abs(start), jnp.abs(x))
+    largest = jnp.max(size)
+    return jnp.maximum(size, jnp.where(largest > 0, jnp.finfo(x.dtype).eps ** 0.5 * largest, 1.0))
 
 
 def newton_step(jacobian: Any, value: Any) -> Any:
@@ -85,7 +99,9 @@ class GlobalNewton:
 
     def finish(self, state: Fit) -> dict[str, Any]:
         """The root, if it is one."""
-        outcome = verdict(self.fit.residuals, state.x, state.outcome, self.tolerance)
+        outcome = verdict(
+            self.fit.residuals, self.unknowns.start, state.x, state.outcome, self.tolerance
+        )
         return answer(self.unknowns, state.x, state.residuals, state, outcome)
 
 
@@ -165,7 +181,9 @@ class Secant:
 
     def finish(self, state: Zero) -> dict[str, Any]:
         """The root, if it is one."""
-        outcome = verdict(self.function, state.x, state.outcome, self.tolerance)
+        outcome = verdict(
+            self.function, self.unknowns.start, state.x, state.outcome, self.tolerance
+        )
         return answer(self.unknowns, state.x, state.value, state, outcome)
 
 

@@ -59,7 +59,7 @@ def root(
             "residual": jnp.max(jnp.abs(equations(state.x))),
             "iterations": state.iteration,
             "evaluations": state.evaluations,
-            "outcome": verdict(equations, state.x, state.outcome, tolerance),
+            "outcome": verdict(equations, x, state.x, state.outcome, tolerance),
         }
 
     found, told = implicit.solution(equations, x, solve)

@@ -1,0 +1,143 @@
+"""Successes are real in any units: gradients and values far below 1 are no solutions by themselves.
+
+Right values are by hand, at the head of each case.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compute.solvers.solving import Program, solve
+
+METHODS = ("auto", "bfgs", "l_bfgs", "nonlinear_cg")
+PARABOLA = "lambda x, a, b: a * (x / b - 3) ** 2"
+ENDLESS = "failed: the value falls without limit"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_parabola_and_a_slope_in_any_units(method: str) -> None:
+    source = (
+        "lambda x, a, b, e: a * ((1 - e) * (x[0] / b - 3) ** 2 + e * (x[0] / b + exp(-x[1] / b)))"
+    )
+    made = Program("minimize", source, [[1.0, 1.0], 1.0, 1.0, 0.0], method=method)
+    for start, height, width in [
+        (1e12, 1e4, 1e12),
+        (1e17, 1e17, 1e17),
+        (1e-12, 1.0, 1e-12),
+        (0.0, 1e-12, 1.0),
+        (3.0 + 1e-9, 1.0, 1.0),
+    ]:
+        found = made([[start, start], height, width, 0.0])
+        assert found["success"], (start, found["outcome"])
+        assert found["solution"][0] == pytest.approx(3.0 * width, rel=1e-6)
+        slope = 2 * height / width * (found["solution"][0] / width - 3)
+        assert found["gradient_norm"] == pytest.approx(abs(slope))
+    # It falls without limit along the first unknown, and in the second towards 0.
+    for height, width in [(1.0, 1.0), (1e-12, 1.0), (1e4, 1e12)]:
+        found = made([[width, width], height, width, 1.0])
+        assert (found["outcome"], found["success"]) == (ENDLESS, False)
+        assert found["gradient_norm"] == pytest.approx(height / width)
+
+
+def test_a_parabola_in_single_precision() -> None:
+    made = Program("minimize", PARABOLA, [1.0, 1.0, 1.0], dtype="float32", method="l_bfgs")
+    found = made([1000.0, 0.01, 1000.0])
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx(3000.0, rel=1e-4)
+
+
+def test_inside_far_bounds_and_on_a_constraint() -> None:
+    far = solve("minimize", "lambda x: -x", [1.0], bounds=[0, 1e300], method="bfgs")
+    assert far["success"] == (far["solution"] == 1e300)
+    assert far["gradient_norm"] == (0.0 if far["success"] else 1.0)
+    source = "def h(x):\n    return x[1] - 1\n\ndef f(x):\n    return x[0]\n"
+    found = solve("minimize", source, [[1.0, 1.0]], entry="f", method="bfgs",
+                  constraints={"equality": "h"})  # fmt: skip
+    assert (found["outcome"], found["success"]) == (ENDLESS, False)
+
+
+def test_bounds_close_together_are_no_minimum() -> None:
+    # Between 0 and 1e-11 everything is near a bound; the minimum is inside, or at an end.
+    made = Program("minimize", PARABOLA, [1e-12, 1.0, 1e-12], bounds=[0.0, 1e-11], method="bfgs")
+    for width, right in [(1e-12, 3e-12), (1e-11, 1e-11)]:
+        found = made([1e-12, 1.0, width])
+        assert found["success"], found["outcome"]
+        assert found["solution"] == pytest.approx(right, rel=1e-6)
+
+
+def test_stalling_beside_a_steep_gradient_is_no_success() -> None:
+    found = solve("minimize", "lambda x: log(x)", [1.0])
+    assert not found["success"], found["outcome"]
+    assert found["gradient_norm"] == pytest.approx(1 / found["solution"])
+
+
+def test_an_optimiser_does_not_rest_on_a_slope() -> None:
+    found = solve("minimize", "lambda x: 1e-12 * x", [1.0], method="adam", max_steps=50)
+    assert found["outcome"] == "stopped: the limit of steps was reached"
+
+
+ROOTLESS_OR_NOT = "lambda x, a, b, c, d: a * (x**2 + b) + c * x + d * where(x < 0.3, -1, 1)"
+
+
+@pytest.mark.parametrize("method", ["newton", "chord"])
+def test_a_small_value_is_no_root(method: str) -> None:
+    made = Program("root", ROOTLESS_OR_NOT, [0.0] * 5, method=method)
+    for start, *weights in [
+        (0.0, 1e-12, 1.0, 0.0, 0.0),  # 1e-12 (x^2 + 1)
+        (5.0, 1e-12, 1.0, 0.0, 0.0),
+        (1.0, 1.0, 1e-12, 0.0, 0.0),  # x^2 + 1e-12
+        (1.0, 1.0, 1e-9, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0, 1e-30),  # a jump
+    ]:
+        found = made([start, *weights])
+        assert not found["success"], (start, weights, found)
+        assert abs(found["residual"]) > 0
+
+
+def test_roots_in_any_units_and_double_ones() -> None:
+    made = Program("root", ROOTLESS_OR_NOT, [0.0] * 5)
+    for start, *weights, root, error in [
+        (1.0, 1e-12, -2.0, 0.0, 0.0, np.sqrt(2), 1e-9),
+        (1e-9, 1.0, -4e-18, 0.0, 0.0, 2e-9, 1e-18),
+        (1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1e-7),
+        (4.0, 1.0, 9.0, -6.0, 0.0, 3.0, 1e-6),
+    ]:
+        found = made([start, *weights])
+        assert found["success"], (start, weights, found)
+        assert found["solution"] == pytest.approx(root, abs=error)
+
+
+def test_a_singular_system() -> None:
+    source = "lambda x, a: stack([a + (x[0] - 1) ** 2 * (1 - sign(a)), (x[1] - 1) ** 3])"
+    made = Program("root", source, [[3.0, 2.0], 0.0])
+    # A constant beside a triple root; then a double and a triple root.
+    assert not made([[3.0, 2.0], 1e-10])["success"]
+    found = made([[3.0, 2.0], 0.0])
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx([1.0, 1.0], abs=1e-6)
+
+
+def test_least_squares_tells_of_bounds_and_freedom() -> None:
+    # (x - 3)^2 + (x + y)^2 + (2 y - 40)^2 with x in [0, 1]: x = 0, y = 16.
+    source = "lambda x: stack([x[0] - 3, x[0] + x[1], 2 * x[1] - 40])"
+    found = solve("least_squares", source, [[0.5, 0.5]], bounds=[[0, 1], [None, None]])
+    assert found["solution"] == pytest.approx([0.0, 16.0])
+    assert found["gradient_norm"] == pytest.approx(0.0, abs=1e-9)
+    assert found["statistics"]["at_bounds"] == 1
+    assert found["statistics"]["degrees_of_freedom"] == 1
+    square: dict[str, Any] = solve("least_squares", "lambda x: x**2 - 4", [[1.0, 3.0]])
+    assert square["solution"] == pytest.approx([2.0, 2.0])
+    assert square["statistics"]["degrees_of_freedom"] == 0
+    assert not {"covariance", "standard_errors", "residual_standard_deviation"} & set(square)
+
+
+def test_a_short_step_is_no_fixed_point() -> None:
+    options = {"method": "plain", "max_steps": 500}
+    made = Program("fixed_point", "lambda x, a, b: a * x + b", [0.0, 1.0, 1e-12], **options)
+    assert not made([0.0, 1.0, 1e-12])["success"]
+    found = made([0.0, 0.5, 1e-12])
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx(2e-12, rel=1e-9)
