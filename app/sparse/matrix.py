@@ -198,6 +198,8 @@ def onto(pattern: SparseMatrix, given: SparseMatrix | jax.Array) -> jax.Array:
     """The values of ``given`` at the entries of ``pattern``: 0 where it has none, or padding."""
     if not isinstance(given, SparseMatrix):
         return pattern.at_entries(given, 0)
+    if same_pattern(pattern, given):
+        return given.values
     coordinates = (pattern.coordinates(), given.coordinates())
     rows, cols = (jnp.concatenate(parts) for parts in zip(*coordinates, strict=True))
     _, cells = pattern_of(rows, cols, pattern.shape)

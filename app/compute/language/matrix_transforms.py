@@ -14,11 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from app.compute.leaves import Tree, is_sparse, values_of
 from app.core.errors import InvalidArgument, RefusedSource
-from app.sparse.matrix import in_cells, pattern_of, same_pattern, union
+from app.sparse.matrix import onto, union
 
 
 def holds_sparse(tree: Tree) -> bool:
@@ -139,16 +138,7 @@ def at_entries(out: Any, cotangent: Any) -> Any:
         raise InvalidArgument(
             f"the cotangent of a {out.shape[0]} x {out.shape[1]} matrix has its shape"
         )
-    if not is_sparse(cotangent):
-        return out.at_entries(jnp.asarray(cotangent), 0).astype(out.dtype)
-    if same_pattern(out, cotangent):
-        return cotangent.values.astype(out.dtype)
-    places = (out.coordinates(), cotangent.coordinates())
-    rows, cols = (jnp.concatenate(parts) for parts in zip(*places, strict=True))
-    _, cells = pattern_of(rows, cols, out.shape)
-    none = jnp.zeros(out.capacity, out.dtype)
-    found = in_cells(jnp.concatenate([none, cotangent.values.astype(out.dtype)]), cells)
-    return found.at[cells[: out.capacity]].get(mode="fill", fill_value=0)
+    return onto(out, cotangent).astype(out.dtype)
 
 
 @wraps(jax.vmap)

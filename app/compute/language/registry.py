@@ -20,7 +20,7 @@ from typing import Any
 from jax import numpy as jnp
 
 from app.compute.language import catalogue as describing
-from app.compute.language import matrix_rules, matrix_transforms, natives, solve
+from app.compute.language import matrix_loops, matrix_rules, matrix_transforms, natives, solve
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
 from app.compute.rules import OVERRIDES
 
@@ -55,7 +55,12 @@ EXTRA_DENIED = {
     },
 }
 
-OWN = {**matrix_transforms.OVERRIDES, **matrix_rules.OVERRIDES, **OVERRIDES}
+OWN = {
+    **matrix_transforms.OVERRIDES,
+    **matrix_loops.OVERRIDES,
+    **matrix_rules.OVERRIDES,
+    **OVERRIDES,
+}
 """Functions of ours that stand in for the host's."""
 
 

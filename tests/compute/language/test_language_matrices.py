@@ -93,6 +93,14 @@ def compare(got, wanted) -> None:
         "jax.vmap(f, (None, 0))(M, jnp.stack([x, 2 * x]))",
         "jax.vmap(lambda s: jax.grad(lambda M: f(M * s, x))(M) @ x)(jnp.array([1.0, 2.0]))",
         "lax.scan(lambda M, _: (M * 0.5, jnp.sum(M)), M, None, length=3)[1]",
+        "lax.fori_loop(0, 3, lambda i, B: B * 2 + M, M)",
+        "lax.while_loop(lambda B: jnp.sum(B) < 9.0, lambda B: B + M, M)",
+        "lax.scan(lambda B, s: (B * s + M, B @ x), M, x)",
+        "lax.scan(lambda c, s: ((c[1], c[0] * s), c[0] @ x), (M, M * 2), x)",
+        "lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (M + V, V + M))",
+        "lax.cond(x[0] > 0, lambda B: B.T, lambda B: (2 * B.T.T).T, M)",
+        "lax.cond(x[0] > 9, lambda B: (B.T @ B), lambda B: (B.T @ B).T, M)",
+        "jax.grad(lambda s: lax.fori_loop(0, 2, lambda i, B: B * s + M, M).sum())(x[0])",
         "jax.jacfwd(f, 1)(M, x)",
         "jax.hessian(f, 1)(M, x)",
     ],
@@ -123,12 +131,19 @@ def test_a_hessian_times_a_direction_outside_the_pattern() -> None:
         ("jax.hessian(f)(M, x)", "jax.hessian"),
         ("jax.jvp(f, (M, x), (jnp.ones((4, 3)), x))", "tangent of a sparse matrix"),
         ("jax.vmap(lambda s: M * s)(x).sum()", "batch of sparse matrices"),
+        ("lax.fori_loop(0, 3, lambda i, B: B + V, M)", "must keep its pattern"),
+        ("lax.scan(lambda B, s: (B + V, s), M, x)", "must keep its pattern"),
+        ("lax.while_loop(lambda B: B.sum() < 9, lambda B: B.T, M)", "must keep its pattern"),
+        ("lax.scan(lambda c, row: (c + row.sum(), c), 0.0, M)", "rows of a sparse matrix"),
+        ("lax.map(lambda row: row.sum(), M)", "rows of a sparse matrix"),
+        ("lax.cond(x[0] > 0, lambda: M, lambda: M + V)", "branches return matrices"),
+        ("lax.switch(1, [lambda: M, lambda: M.T])", "branches return matrices"),
     ],
 )
 def test_refusals_say_what_to_do(made: str, told: str) -> None:
-    source = LOSS + f"def g(M, x):\n    return {made}\n"
+    source = LOSS + f"def g(M, x, V):\n    return {made}\n"
     with pytest.raises((RefusedSource, InvalidArgument), match=told) as caught:
-        jax.eval_shape(parse(source).bind(), M, X)
+        jax.eval_shape(parse(source).bind(), M, X, V)
     assert caught.value.hint
 
 
