@@ -152,3 +152,9 @@ def test_what_no_batch_can_be_is_refused(
     assert reply.status_code == 422, reply.text
     assert said in reply.json()["detail"]
     assert not pointer or reply.json()["pointer"] == pointer
+
+
+def test_an_unknown_matrix_is_solved_for_on_its_pattern(client: httpx.Client) -> None:
+    function = "lambda A, x: jnp.sum((A @ x - jnp.array([3.0, 8.0]))**2)"
+    got = result(client, "minimize", function, args=[SQUARE, [2.0, 1.0]], tol=1e-12)
+    np.testing.assert_allclose(dense(got["solution"]), [[0.0, 3.0], [4.0, 0.0]], rtol=1e-9)

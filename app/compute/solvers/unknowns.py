@@ -37,7 +37,7 @@ class Unknowns:
                                   pointer="/args")  # fmt: skip
 
         def pack(x: Any) -> Any:
-            return call.wrt.pack(restore(x))
+            return call.pack(restore(x))
 
         def function(x: Any) -> Any:
             return call.at(*restore(x))
