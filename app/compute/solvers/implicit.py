@@ -2,7 +2,7 @@
 
 Where F(x, p) = 0, dx = -F_x^-1 F_p dp: the derivative solves with the Jacobian of F at the
 solution and never goes through the iteration that found it. Where that Jacobian is singular, or
-the solve misses, the derivative is NaN.
+the solve misses, the derivative is NaN; so it is where the accuracy of x does not tell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import jax.numpy as jnp
 from jax.scipy.sparse import linalg
 
 from app.compute.solvers.outcomes import SUCCESSES
+from app.compute.solvers.regularity import is_regular, unless_regular
 from app.sparse.solve import direct
+from app.sparse.solve.solver import scales
 from app.sparse.solve.soundness import sound_columns
 
 DENSE_UNKNOWNS = 500
@@ -33,9 +35,12 @@ def solution(
     solve: Callable[[], tuple[jax.Array, Told]],
     *,
     symmetric: bool = False,
+    branch: Callable[[jax.Array], Callable[[jax.Array], jax.Array]] | None = None,
 ) -> tuple[jax.Array, Told]:
     """What ``solve`` found, x (n,) and what it tells of it, with the derivatives of a root of
     ``equations``, (n,) to (n,). ``symmetric``: so is their Jacobian. What is told has none.
+
+    ``branch``: where the equations have cases, those of the case at a point.
     """
 
     def found(_: Any, __: jax.Array) -> tuple[jax.Array, Told]:
@@ -44,7 +49,14 @@ def solution(
         return x, {name: jnp.asarray(leaf, x.dtype) for name, leaf in told.items()}
 
     tangent = partial(_tangent, symmetric=symmetric)
-    return jax.lax.custom_root(equations, start, found, tangent, has_aux=True)
+    x, told = jax.lax.custom_root(equations, start, found, tangent, has_aux=True)
+    if x.size > DENSE_UNKNOWNS:
+        return x, told
+    at = branch or (lambda _: equations)
+    near, consts = jax.closure_convert(lambda here, x: at(here)(x), x, x)
+    fixed, still = jax.lax.stop_gradient((x, consts))
+    regular = is_regular(lambda x, *given: near(fixed, x, *given), fixed, still)
+    return unless_regular(regular, tuple(consts), x), told
 
 
 def counts(told: Told) -> tuple[jax.Array, jax.Array]:
@@ -76,8 +88,10 @@ def _tangent(
 def _iterated(linear: Callable[[jax.Array], jax.Array], b: jax.Array, symmetric: bool) -> jax.Array:
     def solve(operator: Callable[[jax.Array], jax.Array], b: jax.Array) -> jax.Array:
         method = linalg.cg if symmetric else linalg.bicgstab
+        scale = scales(b)
+        b = scale * b
         x, _ = method(operator, b, tol=_miss(b) * 1e-3, atol=0.0, maxiter=10 * b.size)
-        return _checked(operator, x, b)
+        return _checked(operator, x, b) / scale
 
     return jax.lax.custom_linear_solve(linear, b, solve, solve, symmetric=symmetric)
 

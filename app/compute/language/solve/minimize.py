@@ -74,7 +74,8 @@ def minimize(
             "outcome": point.outcome,
         }
 
-    found, told = implicit.solution(_stationary(value, box, tolerance), x, solve, symmetric=True)
+    branch = _stationary(value, box, tolerance)
+    found, told = implicit.solution(lambda x: branch(x)(x), x, solve, symmetric=True, branch=branch)
     success = implicit.succeeded(told["outcome"])
     found = sound(found, success)
     if not read.flag("full", full):
@@ -90,22 +91,25 @@ def minimize(
 
 
 def _stationary(value: Any, box: Box, tolerance: float) -> Any:
-    """The equations of a minimum: gradient 0 in the free unknowns, the others on their bounds."""
+    """The equations of a minimum: gradient 0 in the free unknowns, the others on their bounds.
 
-    def equations(x: jax.Array) -> jax.Array:
-        gradient = jax.grad(value)(x)
-        if not box.bounded:
-            return gradient
-        fixed = jax.lax.stop_gradient((x, gradient))
+    Which are free is seen at one point, the equations are those near it.
+    """
+    slope = jax.grad(value)
+    if not box.bounded:
+        return lambda _: slope
+
+    def branch(at: jax.Array) -> Any:
+        fixed = jax.lax.stop_gradient((at, slope(at)))
         held = ~box.free(*fixed) | (box.lower == box.upper)
-        away = x - jnp.where(fixed[0] <= box.lower, box.lower, box.upper)
         # On a bound that does not push, one side moves and the other does not.
         loose = ~held & ((fixed[0] <= box.lower) | (fixed[0] >= box.upper))
         weak = held & (jnp.abs(fixed[1]) <= tolerance) & (box.lower < box.upper)
         kink = jnp.where(loose | weak, jnp.nan, 1.0)
-        return kink * jnp.where(held, away, gradient)
+        bound = jnp.where(fixed[0] <= box.lower, box.lower, box.upper)
+        return lambda x: kink * jnp.where(held, x - bound, slope(x))
 
-    return equations
+    return branch
 
 
 def _box(bounds: Any, x: jax.Array) -> Box:
