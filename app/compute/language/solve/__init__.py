@@ -27,13 +27,16 @@ Nothing here makes an array on import. Tests: ``tests/compute/language/solve/tes
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, wraps
 from types import MappingProxyType, ModuleType
 from typing import Any
 
 import jax
+
+from app.core.errors import InvalidArgument
 
 APART = ("options", "outcomes")
 """Modules of this package that are not functions of the language."""
@@ -44,7 +47,7 @@ def functions() -> Mapping[str, Callable[..., Any]]:
     """Each function of the namespace by its name, traced under the scope ``solve.<name>``."""
     return MappingProxyType(
         {
-            name: jax.named_scope(f"solve.{name}")(getattr(module, name))
+            name: jax.named_scope(f"solve.{name}")(_with_known_options(getattr(module, name)))
             for name, module in _modules()
         }
     )
@@ -56,6 +59,25 @@ def orders() -> Mapping[str, int]:
     return MappingProxyType(
         {f"solve.{name}": getattr(module, "ORDER", 0) for name, module in _modules()}
     )
+
+
+def _with_known_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, which says what options it takes when given another, as one of its verb."""
+    parameters = inspect.signature(function).parameters
+    options = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
+
+    @wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        unknown = [name for name in given if name not in parameters]
+        if unknown:
+            raise InvalidArgument(
+                f"solve.{function.__name__} takes no {unknown[0]}",
+                hint=f"it takes {', '.join(options)}; options of the verb beyond these are of the "
+                "verb alone",
+            )
+        return function(*args, **given)
+
+    return checked
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:

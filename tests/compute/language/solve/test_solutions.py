@@ -132,6 +132,7 @@ def f(c):
         ("solve.minimize(lambda x: sum(x), jnp.zeros(0))", "empty"),
         ("solve.root(lambda x: x, 1j)", "complex"),
         ("solve.root(lambda x: x - c, 1.0, tol=c)", "traced"),
+        ("solve.root(lambda x: x - c, 1.0, bracket=[0.0, 2.0])", "root takes no bracket"),
     ],
 )
 def test_refusals_say_where(call: str, why: str) -> None:
