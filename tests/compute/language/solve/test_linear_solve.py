@@ -142,7 +142,7 @@ REFUSED = {
     "solve.linear_solve(A, b, method='lu')": "one of direct, cg",
     "solve.linear_solve(A, b, tol=b[0])": "static",
     "solve.linear_solve(A, b, maxiter=0)": "",
-    "solve.linear_solve(A[:2], b)": "least squares",
+    "solve.linear_solve(A[:2], b)": "least-squares",
     "solve.linear_solve(A, b[:2])": "",
     "solve.linear_solve(A, A.T, full=2)": "",
     "solve.linear_solve(jnp.stack([A, A]), b)": "vmap",
