@@ -12,15 +12,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from app.compute import bounds, diagnose, executable, ir, lines
-from app.compute.executable import Executable
+from app.compute.explain import diagnose, ir, lines
 from app.compute.language import parse
 from app.compute.limits import EngineLimits
-from app.compute.lower import Lowered, compile_stage, lower
-from app.compute.precision import precision
-from app.compute.refusals import refusing
+from app.compute.programs import bounds, executable
+from app.compute.programs.executable import Executable
+from app.compute.programs.lower import Lowered, compile_stage, lower
+from app.compute.programs.precision import precision
+from app.compute.programs.refusals import refusing
+from app.compute.programs.trace import trace
 from app.compute.spec import ProgramSpec
-from app.compute.trace import trace
 from app.core.errors import LimitExceeded
 from app.core.values import unflatten
 from app.sparse.kernels import library

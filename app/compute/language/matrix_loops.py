@@ -16,7 +16,7 @@ import jax
 from jax import lax
 
 from app.compute.language.matrix_transforms import holds_sparse, on_pattern
-from app.compute.leaves import Tree, batch_of, is_sparse, matrices, values_of
+from app.compute.programs.leaves import Tree, batch_of, is_sparse, matrices, values_of
 from app.core.errors import RefusedSource
 from app.sparse.matrix import same_pattern
 

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from app.compute.language.matrix_transforms import at_entries, holds_sparse, on_pattern
-from app.compute.leaves import Tree, is_sparse, values_of
+from app.compute.programs.leaves import Tree, is_sparse, values_of
 
 Rule = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from app.compute.leaves import Tree, is_sparse, values_of
+from app.compute.programs.leaves import Tree, is_sparse, values_of
 from app.core.errors import InvalidArgument, RefusedSource
 from app.sparse.matrix import onto, union
 

@@ -11,11 +11,11 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from app.compute.derivatives.rules import OVERRIDES
 from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.records import Record
 from app.compute.language.values import ArrayType, DType, Ignored, Native, Token
-from app.compute.rules import OVERRIDES
 from app.core.errors import InvalidArgument, LimitExceeded, RefusedSource
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import Any
 
 from jax import numpy as jnp
 
+from app.compute.derivatives.rules import OVERRIDES
 from app.compute.language import catalogue as describing
 from app.compute.language import matrix_loops, matrix_rules, matrix_transforms, natives, solve
 from app.compute.language.values import ArrayType, Builtin, DType, Indexer, Module, Token
-from app.compute.rules import OVERRIDES
 
 SHORT_NAMES = {
     "jnp": "jnp",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from app.compute.derivatives.rules import OVERRIDES
 from app.compute.language import guard, sizes
 from app.compute.language.describe import describe
 from app.compute.language.messages import near
@@ -24,7 +25,6 @@ from app.compute.language.values import (
     Indexer,
     Native,
 )
-from app.compute.rules import OVERRIDES
 from app.core.errors import InvalidArgument, RefusedSource
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers import options as read
 from app.compute.solvers.box import Box
 from app.compute.solvers.implicit import succeeded
 from app.compute.solvers.machine import Machine
-from app.compute.solvers.newton import choose
+from app.compute.solvers.minimize.newton import choose
 from app.compute.solvers.seed import seed
 from app.compute.solvers.unknowns import Unknowns
 from app.core.errors import InvalidArgument

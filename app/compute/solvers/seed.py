@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.core.errors import InvalidArgument
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.core.errors import InvalidArgument
 
 SHOWN_UNKNOWNS = 16

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.verbs.hessian import gradient_of
 from app.compute.verbs.jacobian import choose_mode
 from app.compute.verbs.verb import Verb

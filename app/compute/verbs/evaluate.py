@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.verbs.verb import Verb
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.solvers import machine
+from app.compute.solvers.fit.regression import build
 from app.compute.solvers.outcomes import META
-from app.compute.solvers.regression import build
 from app.compute.verbs.verb import Verb
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.verbs.verb import Verb
 
 

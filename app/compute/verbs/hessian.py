@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
-from app.compute import coloured
-from app.compute.call import Call
+from app.compute.calls.call import Call
+from app.compute.programs import coloured
 from app.compute.verbs.verb import Verb
 
 

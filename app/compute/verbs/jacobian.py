@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from app.compute import coloured
-from app.compute.call import Call
+from app.compute.calls.call import Call
+from app.compute.programs import coloured
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.solvers import machine
-from app.compute.solvers.fitting import build
+from app.compute.solvers.equations.fitting import build
 from app.compute.solvers.outcomes import META
 from app.compute.solvers.traced import traced
 from app.compute.verbs.verb import Verb

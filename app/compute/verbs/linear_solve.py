@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from app.compute.call import Call
-from app.compute.leaves import is_sparse
+from app.compute.calls.call import Call
+from app.compute.programs.leaves import is_sparse
 from app.compute.verbs.verb import Verb
 from app.core.errors import InvalidArgument
 from app.sparse.solve.linear import OUTCOMES, Options, linear_solve

@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers import options as read
-from app.compute.solvers.ode import build, plan
-from app.compute.solvers.ode_gradient import gradient
+from app.compute.solvers.ode.ode import build, plan
+from app.compute.solvers.ode.ode_gradient import gradient
 from app.compute.solvers.outcomes import META
 from app.compute.solvers.seed import seed
 from app.compute.verbs.verb import Verb

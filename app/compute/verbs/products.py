@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from app.compute.call import Call
-from app.compute.leaves import values_of, with_values
+from app.compute.calls.call import Call
+from app.compute.programs.leaves import values_of, with_values
 from app.compute.verbs.verb import Verb
 
 

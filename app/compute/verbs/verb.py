@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.compute.call import Call
+from app.compute.calls.call import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from app.compute.engine import Engine
-from app.compute.executable import IncompatibleExecutableError
+from app.compute.programs.executable import IncompatibleExecutableError
 from app.core.errors import InvalidArgument
 from tests.compute.engine.calls import spec_of
 

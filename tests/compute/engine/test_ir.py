@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.compute import lines
 from app.compute.engine import Engine
+from app.compute.explain import lines
 from app.core.errors import NotFound
 from tests.compute.engine.calls import spec_of
 

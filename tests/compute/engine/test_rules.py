@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from app.compute.derivatives import factors, lengths, powers, tails
+from app.compute.derivatives.rules import OVERRIDES
 from app.compute.engine import Engine
-from app.compute.rules import OVERRIDES
 from tests.compute.engine.calls import call
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")

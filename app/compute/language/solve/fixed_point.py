@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from app.compute.language.solve import options as read
 from app.compute.language.solve.outcomes import sound
 from app.compute.solvers import implicit
-from app.compute.solvers.fixed_point import METHODS, FixedPoint, default_tolerance
+from app.compute.solvers.equations.fixed_point import METHODS, FixedPoint, default_tolerance
 from app.compute.solvers.machine import advance, start
 from app.compute.solvers.unknowns import Unknowns
 

@@ -11,8 +11,8 @@ from app.compute.language.solve import options as read
 from app.compute.language.solve.outcomes import sound
 from app.compute.solvers import implicit
 from app.compute.solvers.box import unbounded
-from app.compute.solvers.fitting import Fitter, default_tolerance
-from app.compute.solvers.least_squares import METHODS, LeastSquares
+from app.compute.solvers.equations.fitting import Fitter, default_tolerance
+from app.compute.solvers.equations.least_squares import METHODS, LeastSquares
 from app.compute.solvers.machine import advance, start
 from app.compute.solvers.unknowns import Unknowns
 

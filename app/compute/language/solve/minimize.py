@@ -12,8 +12,8 @@ from app.compute.language.solve.outcomes import sound
 from app.compute.solvers import implicit
 from app.compute.solvers.box import Box, unbounded
 from app.compute.solvers.machine import advance, start
-from app.compute.solvers.methods import HESSIANS, SMOOTH, Problem, method_of
-from app.compute.solvers.minimizing import Minimizer, default_tolerance
+from app.compute.solvers.minimize.methods import HESSIANS, SMOOTH, Problem, method_of
+from app.compute.solvers.minimize.minimizing import Minimizer, default_tolerance
 from app.compute.solvers.unknowns import Unknowns
 from app.core.errors import InvalidArgument
 

@@ -11,9 +11,9 @@ from jax.flatten_util import ravel_pytree
 
 from app.compute.language.solve import options as read
 from app.compute.language.solve.outcomes import sound
-from app.compute.solvers.control import Control
-from app.compute.solvers.integrators import EXPLICIT, IMPLICIT, RungeKutta
-from app.compute.solvers.march import Marched, march, march_back
+from app.compute.solvers.ode.control import Control
+from app.compute.solvers.ode.integrators import EXPLICIT, IMPLICIT, RungeKutta
+from app.compute.solvers.ode.march import Marched, march, march_back
 from app.compute.solvers.outcomes import Outcome
 from app.core.errors import InvalidArgument
 

@@ -11,9 +11,9 @@ from app.compute.language.solve import options as read
 from app.compute.language.solve.outcomes import sound
 from app.compute.solvers import implicit
 from app.compute.solvers.box import unbounded
+from app.compute.solvers.equations.root import verdict
+from app.compute.solvers.equations.rooting import default_tolerance, root_finder
 from app.compute.solvers.machine import advance, start
-from app.compute.solvers.root import verdict
-from app.compute.solvers.rooting import default_tolerance, root_finder
 from app.compute.solvers.unknowns import Unknowns
 
 ORDER = 1

@@ -1,0 +1,1 @@
+"""What a verb is given: a staged function, its arguments, directions and axes; what it returns."""

@@ -1,0 +1,131 @@
+"""``least_squares`` as a machine: reads the call, and adds what statistics want to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from app.compute.calls.call import Call
+from app.compute.solvers import options as read
+from app.compute.solvers.box import Box
+from app.compute.solvers.equations.least_squares import METHODS, Fit, LeastSquares
+from app.compute.solvers.machine import Machine
+from app.compute.solvers.multi_start import MultiStart, points_of
+from app.compute.solvers.outcomes import Outcome
+from app.compute.solvers.unknowns import Unknowns, shown
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """The machine of a least-squares problem."""
+
+    method: LeastSquares
+    unknowns: Unknowns
+
+    def init(self) -> Fit:
+        """Evaluate at the start."""
+        return self.method.start(self.unknowns.start)
+
+    def step(self, state: Fit) -> Fit:
+        """One iteration."""
+        return self.method.step(state)
+
+    def done(self, state: Fit) -> Any:
+        """Whether there is an outcome."""
+        return state.outcome != Outcome.RUNNING
+
+    def progress(self, state: Fit) -> dict[str, Any]:
+        """Iteration, sum of squares, largest cosine of residuals and columns, and the point."""
+        return {
+            "iteration": state.iteration,
+            "value": state.residuals @ state.residuals,
+            "gradient_norm": state.slope,
+            **shown(state.x),
+        }
+
+    def finish(self, state: Fit) -> dict[str, Any]:
+        """Solution, rss, degrees of freedom, covariance and standard errors; outcome.
+
+        Without degrees of freedom nothing is known of the errors, and they are left out.
+        """
+        jacobian = jax.jacfwd(self.method.residuals)(state.x)
+        rss = state.residuals @ state.residuals
+        m, n = jacobian.shape
+        freedom = m - n
+        gradient, box = jacobian.T @ state.residuals, self.method.box
+        return {
+            "solution": self.unknowns.pack(state.x),
+            "value": rss,
+            "rss": rss,
+            "degrees_of_freedom": jnp.asarray(freedom, jnp.int32),
+            **(self._errors(jacobian, rss / freedom) if freedom > 0 else {}),
+            "gradient_norm": box.stationarity(state.x, gradient),
+            "at_bounds": jnp.sum(~box.free(state.x, gradient), dtype=jnp.int32),
+            "iterations": state.iteration,
+            "evaluations": state.evaluations,
+            "outcome": state.outcome,
+        }
+
+    def _errors(self, jacobian: Any, variance: Any) -> dict[str, Any]:
+        """What the variance of the residuals means for the unknowns, as if there were no bounds."""
+        covariance = _covariance(jacobian) * variance
+        return {
+            "residual_standard_deviation": jnp.sqrt(variance),
+            "covariance": covariance,
+            "standard_errors": self.unknowns.pack(jnp.sqrt(jnp.diagonal(covariance))),
+        }
+
+
+def _covariance(jacobian: Any) -> Any:
+    """(J^T J)^-1 by singular values of the scaled columns; infinite where it is singular."""
+    norms = jnp.linalg.norm(jacobian, axis=0)
+    scale = jnp.where(norms > 0, norms, 1.0)
+    finite = jnp.all(jnp.isfinite(jacobian))
+    _, singular, basis = jnp.linalg.svd(
+        jnp.where(finite, jacobian / scale, 0.0), full_matrices=False
+    )
+    full = jacobian.shape[0] >= jacobian.shape[1]
+    floor = jnp.finfo(singular.dtype).eps * max(jacobian.shape) * jnp.max(singular, initial=0.0)
+    known = jnp.all(singular > floor) & full
+    half = basis / jnp.where(singular > floor, singular, 1.0)[:, None]
+    return jnp.where(known, half.T @ half, jnp.inf) / (scale[:, None] * scale[None, :])
+
+
+def residuals_of(call: Call, unknowns: Unknowns) -> Any:
+    """The function's results as one flat vector of a flat vector."""
+    call.require_real_output("least_squares")
+    return lambda x: ravel_pytree(unknowns.function(x))[0]
+
+
+def default_tolerance(dtype: Any) -> float:
+    """Of squares, steps and cosines, where ``tol`` says nothing."""
+    return 1e-15 if dtype == jnp.float64 else 1e-6
+
+
+def build(call: Call) -> Machine:
+    """The machine of a call. ``tol`` is relative: of squares, steps and cosines."""
+    unknowns = Unknowns.of(call)
+    box = read.box_or_space(call.options, unknowns.start)
+    points = points_of(call, unknowns, box)
+    if points is None:
+        return _fitter(call, unknowns, box)
+    return MultiStart(
+        lambda x: _fitter(call, replace(unknowns, start=x), box), points, unknowns.pack
+    )
+
+
+def _fitter(call: Call, unknowns: Unknowns, box: Box) -> Fitter:
+    """The machine from one start."""
+    x = unknowns.start
+    method = LeastSquares(
+        residuals_of(call, unknowns),
+        box,
+        read.one_of(call.options, "method", METHODS, "levenberg_marquardt"),
+        read.number(call.options, "tol", default_tolerance(x.dtype)),
+        read.count(call.options, "max_steps", 10_000),
+    )
+    return Fitter(method, unknowns)

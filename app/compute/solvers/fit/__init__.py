@@ -1,0 +1,1 @@
+"""Models fitted to data: by name, or the client's own loss by an optimiser."""
