@@ -71,45 +71,58 @@ def growth_table(growths: Sequence[Growth]) -> str:
 
 
 def markdown(findings: Findings, made: dict[str, Any]) -> str:
-    """The whole report."""
+    """The report of one family."""
     versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
     parts = [
         f"Measured {made['date']} on {made['machine']}, Python {made['python']}, {versions}.",
-        "Each figure is the median of ratios of two things measured in turn in one run.",
-        rows_table(findings.rows),
-        growth_table(findings.growths),
+        rows_table(findings.rows) if findings.rows else "",
+        growth_table(findings.growths) if findings.growths else "",
         "\n".join(f"- {note}" for note in findings.notes),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def write(findings: Findings, made: dict[str, Any]) -> Path:
-    """Write the JSON and the Markdown; the path of the latter."""
+def write(family: str, findings: Findings, made: dict[str, Any]) -> Path:
+    """Put what one family found into the record of this kind of machine; the path of its table."""
     RESULTS.mkdir(exist_ok=True)
-    stem = f"{made['date']}-{platform.machine()}-{os.cpu_count()}cores"
-    record = {
+    kind = RESULTS / f"{platform.machine()}-{os.cpu_count()}cores.json"
+    record = json.loads(kind.read_text()) if kind.exists() else {}
+    record[family] = {
         **made,
-        "rows": [{**asdict(row), "verdict": row.verdict()} for row in findings.rows],
-        "growths": [{**asdict(g), "exponents": g.exponents()} for g in findings.growths],
+        "rows": [asdict(row) for row in findings.rows],
+        "growths": [asdict(growth) for growth in findings.growths],
         "notes": list(findings.notes),
     }
-    (RESULTS / f"{stem}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    path = RESULTS / f"{stem}.md"
-    path.write_text(markdown(findings, made))
-    return path
+    kind.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    table = kind.with_suffix(".md")
+    table.write_text(
+        "Each figure is the median of ratios of two things measured in turn in one run.\n\n"
+        + "\n".join(f"## {name}\n\n{markdown(*_read(entry))}" for name, entry in record.items())
+    )
+    return table
+
+
+def _read(entry: dict[str, Any]) -> tuple[Findings, dict[str, Any]]:
+    """What was recorded of one family, as it was found, and how it was made."""
+    growths = [
+        Growth(growth["work"], {int(n): s for n, s in growth["seconds"].items()}, growth["unit"])
+        for growth in entry["growths"]
+    ]
+    return Findings([Row(**row) for row in entry["rows"]], growths, entry["notes"]), entry
 
 
 def readme_block(record: dict[str, Any]) -> str:
-    """What the README quotes of a recorded run."""
+    """What the README quotes of a record."""
     lines = ["| work | side by side with | measured | target | |", "|---|---|---|---|---|"]
-    for fields in record["rows"]:
-        verdict = fields.pop("verdict")
-        row = Row(**fields)
-        cells = [row.work, row.against, f"**{_value(row, row.measured)}**"]
-        lines.append("| " + " | ".join([*cells, f"≤ {_value(row, row.must)}", verdict]) + " |")
+    for entry in record.values():
+        for row in _read(entry)[0].rows:
+            cells = [row.work, row.against, f"**{_value(row, row.measured)}**"]
+            cells += [f"≤ {_value(row, row.must)}", row.verdict()]
+            lines.append("| " + " | ".join(cells) + " |")
+    last = max(record.values(), key=lambda entry: entry["date"])
     return "\n".join(
         [
-            f"Measured {record['date']} on {record['machine']}, jax {record['versions']['jax']}; "
+            f"Measured {last['date']} on {last['machine']}, jax {last['versions']['jax']}; "
             "smaller is better.",
             "",
             *lines,
@@ -118,8 +131,8 @@ def readme_block(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Put the newest recorded run into the README, between its two marks."""
-    newest = max(RESULTS.glob("*.json"), default=None)
+    """Put the record written last into the README, between its two marks."""
+    newest = max(RESULTS.glob("*.json"), key=lambda file: file.stat().st_mtime, default=None)
     if newest is None:
         sys.exit("nothing recorded yet: run make bench first")
     readme = ROOT / "README.md"

@@ -1,6 +1,6 @@
-"""``make bench``: measure every family, print the table, record it under benchmarks/results/.
+"""``make bench``: measure every family, print its table, record it under benchmarks/results/.
 
-Families can be named (``python -m benchmarks.run gradients stall``); only a whole run is recorded.
+Families can be named (``python -m benchmarks.run gradients stall``); the others keep their record.
 """
 
 from __future__ import annotations
@@ -44,25 +44,20 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments).families or list(FAMILIES)
     if unknown := set(chosen) - set(FAMILIES):
         parser.error(f"no such family: {', '.join(sorted(unknown))}")
-    found, failed = [], []
+    failed = False
     for name in chosen:
         start = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(prefix="gradserve-bench-") as directory:
-                found.append(FAMILIES[name](Path(directory)))
+                findings = FAMILIES[name](Path(directory))
         except Exception as error:  # noqa: BLE001  one family must not cost the others
-            failed.append(name)
+            failed = True
             print(f"{name}: could not be measured: {error!r}", file=sys.stderr)
-        print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
-    findings = Findings(
-        [row for one in found for row in one.rows],
-        [growth for one in found for growth in one.growths],
-        [note for one in found for note in one.notes],
-    )
-    made = report.conditions()
-    print(report.markdown(findings, made))
-    if not failed and set(chosen) == set(FAMILIES):
-        print(f"Recorded in {report.write(findings, made).relative_to(report.ROOT)}")
+            continue
+        made = report.conditions()
+        print(report.markdown(findings, made), flush=True)
+        table = report.write(name, findings, made).relative_to(report.ROOT)
+        print(f"{name}: {time.monotonic() - start:.0f} s, recorded in {table}", file=sys.stderr)
     return 1 if failed else 0
 
 
