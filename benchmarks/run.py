@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
                 findings = FAMILIES[name](Path(directory))
         except Exception as error:  # noqa: BLE001  one family must not cost the others
             failed = True
-            print(f"{name}: could not be measured: {error!r}", file=sys.stderr)
+            print(f"{name}: could not be measured: {error!r:.300}", file=sys.stderr)
             continue
         made = report.conditions()
         print(report.markdown(findings, made), flush=True)

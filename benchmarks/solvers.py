@@ -78,7 +78,8 @@ def measure(directory: Path) -> Findings:
 
 
 def _turns(connection: Connection, case: Case) -> Turns:
-    body, kind = pack(case.body), {"Content-Type": "application/msgpack"}
+    body = pack(case.body)
+    kind = {"Content-Type": "application/msgpack", "Accept": "application/json"}
     run, call = (
         request("POST", f"/v1/{case.verb}", body, kind | headers) for headers in (WAITED, {})
     )
