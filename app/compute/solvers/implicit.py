@@ -59,9 +59,12 @@ def solution(
     return unless_regular(regular, tuple(consts), x), told
 
 
-def counts(told: Told) -> tuple[jax.Array, jax.Array]:
-    """``iterations`` and ``evaluations`` as whole numbers again."""
-    return told["iterations"].astype(jnp.int32), told["evaluations"].astype(jnp.int32)
+def ending(told: Told) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """``iterations``, ``evaluations``, ``success`` and ``outcome``, whole numbers again."""
+    iterations, evaluations, outcome = (
+        told[name].astype(jnp.int32) for name in ("iterations", "evaluations", "outcome")
+    )
+    return iterations, evaluations, succeeded(outcome), outcome
 
 
 def succeeded(outcome: jax.Array) -> jax.Array:

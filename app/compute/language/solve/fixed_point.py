@@ -46,7 +46,7 @@ def fixed_point(
     unknowns = Unknowns.inside(g, x0, args)
     mapping = unknowns.vector("solve.fixed_point", square=True)
     x = unknowns.start
-    tolerance = default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0)
+    tolerance = read.tolerance(tol, default_tolerance(x.dtype))
     anderson = read.choice("method", method, METHODS) == "anderson"
     steps = read.count("max_steps", max_steps)
     machine = FixedPoint(mapping, unknowns, anderson, tolerance, steps)
@@ -65,10 +65,4 @@ def fixed_point(
     solution = unknowns.pack(sound(found, success))
     if not read.flag("full", full):
         return solution
-    return Fixed(
-        solution,
-        told["residual"],
-        *implicit.counts(told),
-        success,
-        told["outcome"].astype(jnp.int32),
-    )
+    return Fixed(solution, told["residual"], *implicit.ending(told))

@@ -52,7 +52,7 @@ def least_squares(
         residuals,
         unbounded(x),
         read.choice("method", method, METHODS),
-        default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0),
+        read.tolerance(tol, default_tolerance(x.dtype)),
         read.count("max_steps", max_steps),
     )
     machine = Fitter(how, unknowns)
@@ -73,5 +73,4 @@ def least_squares(
     found = sound(found, success)
     if not read.flag("full", full):
         return unknowns.pack(found)
-    outcome = told["outcome"].astype(jnp.int32)
-    return Fitted(unknowns.pack(found), 2 * half(found), *implicit.counts(told), success, outcome)
+    return Fitted(unknowns.pack(found), 2 * half(found), *implicit.ending(told))

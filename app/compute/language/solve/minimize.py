@@ -55,7 +55,7 @@ def minimize(
     value = unknowns.scalar("solve.minimize")
     x = unknowns.start
     box = _box(bounds, x)
-    tolerance = default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0)
+    tolerance = read.tolerance(tol, default_tolerance(x.dtype))
     steps = read.count("max_steps", max_steps)
     problem = Problem(lambda x, _: value(x), x.size, box, tolerance, steps)
     options = {
@@ -84,9 +84,7 @@ def minimize(
         unknowns.pack(found),
         value(found),
         told["gradient_norm"],
-        *implicit.counts(told),
-        success,
-        told["outcome"].astype(jnp.int32),
+        *implicit.ending(told),
     )
 
 

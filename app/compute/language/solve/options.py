@@ -33,6 +33,11 @@ def number(name: str, value: Any, *, least: float = -math.inf) -> float:
     return read
 
 
+def tolerance(value: Any, default: float) -> float:
+    """``tol`` as written, at least 0; ``default`` where it is None."""
+    return default if value is None else number("tol", value, least=0.0)
+
+
 def count(name: str, value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int:
     """A whole number from ``least`` to ``most``, known while tracing."""
     read = number(name, value)

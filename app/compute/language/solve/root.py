@@ -49,7 +49,7 @@ def root(
     unknowns = Unknowns.inside(f, x0, args)
     equations = unknowns.vector("solve.root", square=True)
     x = unknowns.start
-    tolerance = default_tolerance(x.dtype) if tol is None else read.number("tol", tol, least=0.0)
+    tolerance = read.tolerance(tol, default_tolerance(x.dtype))
     name, steps = read.choice("method", method, METHODS), read.count("max_steps", max_steps)
     machine = root_finder(name, equations, unknowns, unbounded(x), tolerance, steps)
 
@@ -71,6 +71,4 @@ def _answer(unknowns: Unknowns, found: jax.Array, told: implicit.Told, full: boo
     x = unknowns.pack(sound(found, success))
     if not full:
         return x
-    return Root(
-        x, told["residual"], *implicit.counts(told), success, told["outcome"].astype(jnp.int32)
-    )
+    return Root(x, told["residual"], *implicit.ending(told))
