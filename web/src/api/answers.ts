@@ -1,6 +1,6 @@
 // What the server answers, as types: functions, results, programs, devices, arrays.
 
-import type { Json } from '../lib/wire';
+import type { Json } from './wire';
 
 export interface Parameter {
   name: string;

@@ -4,7 +4,7 @@
 import { RangeSetBuilder, StateEffect, StateField } from '@codemirror/state';
 import { Decoration, EditorView, gutter, GutterMarker, WidgetType, type DecorationSet } from '@codemirror/view';
 import type { LineShape, Role } from '../api/answers';
-import { aval } from '../lib/wire';
+import { aval } from '../api/wire';
 
 export const setShapes = StateEffect.define<readonly LineShape[]>();
 export const setLinked = StateEffect.define<number | null>();

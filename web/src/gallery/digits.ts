@@ -1,6 +1,6 @@
 // Small drawings of digits, made here: strokes on a grid, shifted a little, with noise.
 
-import { generator } from '../lib/random';
+import { generator } from '../inputs/random';
 
 export const SIDE = 8;
 

@@ -1,7 +1,7 @@
 // An example: a function, what is asked of it, and inputs; it teaches one thing.
 
-import type { Settings } from '../lib/request';
-import type { Json } from '../lib/wire';
+import type { Settings } from '../session/request';
+import type { Json } from '../api/wire';
 
 export interface Example {
   id: string;

@@ -1,7 +1,7 @@
 // Learning from data: what backpropagation gives, and models trained while one watches.
 
-import type { Json } from '../lib/wire';
-import { randomMatrix, randomVector } from '../lib/random';
+import type { Json } from '../api/wire';
+import { randomMatrix, randomVector } from '../inputs/random';
 import { digits, SIDE } from './digits';
 import type { Example } from './example';
 

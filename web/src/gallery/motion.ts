@@ -1,6 +1,6 @@
 // Things that move: differential equations, and how their course depends on where they start.
 
-import { linspace } from '../lib/ranges';
+import { linspace } from '../inputs/ranges';
 import type { Example } from './example';
 
 export const pendulum: Example = {

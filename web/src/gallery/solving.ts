@@ -1,7 +1,7 @@
 // Solvers: the path down, the root, the fit, and what they say when they stop.
 
-import { generator } from '../lib/random';
-import { linspace } from '../lib/ranges';
+import { generator } from '../inputs/random';
+import { linspace } from '../inputs/ranges';
 import type { Example } from './example';
 
 export const bfgs: Example = {

@@ -1,7 +1,7 @@
 // Sparse matrices: dense-looking code, of which only the stored entries are computed.
 
-import type { Json } from '../lib/wire';
-import { generator, randomVector } from '../lib/random';
+import type { Json } from '../api/wire';
+import { generator, randomVector } from '../inputs/random';
 import type { Example } from './example';
 
 /** CSR of a square matrix with these values on and beside the diagonal. */

@@ -3,8 +3,8 @@
 
 import type { ArrayInfo } from '../api/answers';
 import { api } from '../api/client';
-import { parseTable } from '../lib/csv';
-import type { Input } from '../lib/inputs';
+import { parseTable } from './csv';
+import type { Input } from './input';
 
 const CELL_LIMIT = 400;
 

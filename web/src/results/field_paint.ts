@@ -1,8 +1,8 @@
 // How a function of two numbers is painted: shaded by rank, level lines, arrows along the gradient.
 
-import { rising } from '../lib/colour';
-import { levelLine, quantileLevels } from '../lib/contour';
-import { token } from '../lib/theme.svelte';
+import { rising } from './colour';
+import { levelLine, quantileLevels } from './contour';
+import { token } from '../ui/theme.svelte';
 import type { FieldSample } from './plans';
 
 export type Theme = 'light' | 'dark';

@@ -1,8 +1,8 @@
 // What the parts of an answer are called: f, ∇f, ∂f/∂x.
 
 import type { Role } from '../api/answers';
-import type { Body } from '../lib/request';
-import type { Value } from '../lib/wire';
+import type { Body } from '../session/request';
+import type { Value } from '../api/wire';
 
 export interface NamedPart {
   label: string;

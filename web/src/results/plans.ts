@@ -1,10 +1,10 @@
 // Which plots a function admits, and the calls that fill them.
 
 import { api } from '../api/client';
-import type { Input } from '../lib/inputs';
-import { wireOf } from '../lib/inputs';
-import type { Body } from '../lib/request';
-import { read, type Json } from '../lib/wire';
+import type { Input } from '../inputs/input';
+import { wireOf } from '../inputs/input';
+import type { Body } from '../session/request';
+import { read, type Json } from '../api/wire';
 
 /** True when the output is one number. */
 export function isScalar(output: Json | null): boolean {

@@ -1,7 +1,7 @@
 // Small pictures of large values: where a sparse matrix has entries, images laid side by side.
 
 import type { PatternInfo } from '../api/answers';
-import { read, type Sparse, type Tensor } from '../lib/wire';
+import { read, type Sparse, type Tensor } from '../api/wire';
 
 export interface Picture {
   rows: number;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULTS } from '../lib/request';
+import { DEFAULTS } from '../session/request';
 import type { Course, Run } from '../session/calls.svelte';
 import { montage, pattern } from './thumbnails';
 import { pathOf, wayOf } from './ways';

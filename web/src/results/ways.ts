@@ -1,8 +1,8 @@
 // The way of a solver: told while it runs, whole in the result's trace at its end.
 
 import type { Progress } from '../api/answers';
-import { differentiated, type Settings } from '../lib/request';
-import { read, readNumber, type Json } from '../lib/wire';
+import { differentiated, type Settings } from '../session/request';
+import { read, readNumber, type Json } from '../api/wire';
 import type { Course, Run } from '../session/calls.svelte';
 import type { ContourPlan } from './plans';
 

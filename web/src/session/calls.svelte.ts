@@ -4,7 +4,7 @@ import { api } from '../api/client';
 import type { CallResult, Progress } from '../api/answers';
 import type { Answer } from '../api/http';
 import { toProblem, type Problem } from '../api/problem';
-import type { Body } from '../lib/request';
+import type { Body } from './request';
 import type { Check } from './check.svelte';
 import type { Compiled } from './compiled.svelte';
 import type { Draft } from './draft.svelte';

@@ -4,8 +4,8 @@
 import { api } from '../api/client';
 import type { LineShape, Parameter } from '../api/answers';
 import { toProblem, type Problem } from '../api/problem';
-import { outline, reconcile, UNREADABLE } from '../lib/inputs';
-import { bodyOf } from '../lib/request';
+import { outline, reconcile, UNREADABLE } from '../inputs/input';
+import { bodyOf } from './request';
 import type { Draft } from './draft.svelte';
 
 const PAUSE_MS = 280;

@@ -3,7 +3,7 @@
 import { api } from '../api/client';
 import type { ProgramInfo } from '../api/answers';
 import { toProblem, type Problem } from '../api/problem';
-import type { Body } from '../lib/request';
+import type { Body } from './request';
 
 export class Compiled {
   program = $state.raw<ProgramInfo | null>(null);

@@ -1,8 +1,8 @@
 // What the page shows and would send: the source, what is asked of it, and a value for each input.
 
-import { inputOf, isLarge, type Input } from '../lib/inputs';
-import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from '../lib/request';
-import type { Json } from '../lib/wire';
+import { inputOf, isLarge, type Input } from '../inputs/input';
+import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
+import type { Json } from '../api/wire';
 
 export const RANGE: [number, number] = [-5, 5];
 

@@ -1,8 +1,8 @@
 // What a link carries: the settings that are not their defaults, the inputs, the range of plots.
 
-import { inputOf, wireOf, type Input } from '../lib/inputs';
-import { DEFAULTS, type Settings } from '../lib/request';
-import type { Json } from '../lib/wire';
+import { inputOf, wireOf, type Input } from '../inputs/input';
+import { DEFAULTS, type Settings } from './request';
+import type { Json } from '../api/wire';
 
 export interface Linked {
   settings: Settings;

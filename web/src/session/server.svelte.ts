@@ -2,7 +2,7 @@
 
 import { api } from '../api/client';
 import type { Device, LanguageName, OpenApi } from '../api/answers';
-import { fieldsOf, verbsOf, type Field } from '../lib/fields';
+import { fieldsOf, verbsOf, type Field } from '../api/fields';
 
 /** Verbs that every server has, in the order shown; the others come as its document lists them. */
 const FIRST_VERBS = [

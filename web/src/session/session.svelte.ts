@@ -2,9 +2,9 @@
 // Components read it and call its methods; its parts alone decide when the server is asked.
 
 import type { Example } from '../gallery/example';
-import { inputOf, type Input } from '../lib/inputs';
-import { DEFAULTS, type Settings } from '../lib/request';
-import { pack, unpack } from '../lib/share';
+import { inputOf, type Input } from '../inputs/input';
+import { DEFAULTS, type Settings } from './request';
+import { pack, unpack } from './share';
 import { Calls } from './calls.svelte';
 import { Check } from './check.svelte';
 import { Compiled } from './compiled.svelte';

@@ -1,6 +1,6 @@
 // Lists of numbers as people write them: `0:10:201` is 201 numbers from 0 to 10, evenly spaced.
 
-import type { Json } from './wire';
+import type { Json } from '../api/wire';
 
 const MOST = 100_000;
 

@@ -1,7 +1,7 @@
 // The whole state of the page in a URL fragment: deflated JSON in base64url. Nothing of it
 // reaches the server by opening a link, and opening one never runs anything.
 
-import type { Json } from './wire';
+import type { Json } from '../api/wire';
 
 const PREFIX = 's=';
 /** Browsers and messengers cut longer links. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptyInput, guessKind, inputOf, reconcile, wireOf } from './inputs';
+import { emptyInput, inputOf } from '../inputs/input';
 import { bodyOf, DEFAULTS, differentiated, filled, onesLike } from './request';
 
 const settings = { ...DEFAULTS, source: 'x * y', diagnose: false };
@@ -41,28 +41,4 @@ it('differentiates the first parameter by default, all of them for products', ()
 it('fills shapes', () => {
   expect(filled([2, 1], 0)).toEqual([[0], [0]]);
   expect(onesLike({ w: [[3]], b: 'NaN' })).toEqual({ w: [[1]], b: 1 });
-});
-
-describe('inputs', () => {
-  it('are guessed from how the source uses them', () => {
-    const kinds = (source: string, ...names: string[]) => names.map((name) => guessKind(source, name));
-    expect(kinds('A @ x + b', 'A', 'x', 'b')).toEqual(['matrix', 'vector', 'scalar']);
-    expect(kinds('jnp.sum(v**2) * M.T[0, 1] + p[0]', 'v', 'M', 'p')).toEqual(['vector', 'matrix', 'vector']);
-    expect(kinds('x**2 + sin(y)', 'x', 'y')).toEqual(['scalar', 'scalar']);
-  });
-
-  it('survive the wire', () => {
-    for (const value of [3, 'NaN', [1, 2], [[1, 2], [3, 4]], { a: [1] }, { ref: 'arr_0' }]) {
-      expect(wireOf(inputOf('x', value))).toEqual(value);
-    }
-  });
-
-  it('keep their values when parameters move, are renamed, added or dropped', () => {
-    const moved = reconcile(inputs, [{ name: 'y' }, { name: 'x' }]);
-    expect(moved.map(wireOf)).toEqual([[1, 2], 2]);
-    const renamed = reconcile(inputs, [{ name: 'x' }, { name: 'z' }]);
-    expect(renamed.map(wireOf)).toEqual([2, [1, 2]]);
-    expect(reconcile(inputs, [{ name: 'y' }]).map(wireOf)).toEqual([[1, 2]]);
-    expect(reconcile(inputs, [{ name: 'x' }, { name: 'y' }, { name: 'k', default: true }])[2]?.kind).toBe('default');
-  });
 });

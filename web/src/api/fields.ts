@@ -1,6 +1,6 @@
 // The fields of a verb as the server's document describes them: what a form needs to ask for each.
 
-import type { OpenApi } from '../api/answers';
+import type { OpenApi } from './answers';
 import type { Json } from './wire';
 
 export interface Field {

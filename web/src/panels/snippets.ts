@@ -1,7 +1,7 @@
 // One request as code in six languages. Each is complete: it can be pasted and run.
 
-import type { Body } from './request';
-import type { Json } from './wire';
+import type { Body } from '../session/request';
+import type { Json } from '../api/wire';
 
 export const LANGUAGES = ['curl', 'Python', 'JavaScript', 'R', 'Julia', 'Go'] as const;
 export type SnippetLanguage = (typeof LANGUAGES)[number];

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { OpenApi } from './answers';
 import { fieldsOf, verbsOf } from './fields';
-import { outline, inputOf, UNREADABLE } from './inputs';
-import { evenly, parseNumbers, writeNumbers } from './ranges';
-import type { OpenApi } from '../api/answers';
 
 const nullable = (...schemas: object[]) => ({ anyOf: [...schemas, { type: 'null' }] });
 const properties = {
@@ -41,26 +39,4 @@ describe('the server’s document', () => {
     expect(fields.filter(({ required }) => required)).toMatchObject([{ name: 't1', help: 'the end' }]);
     expect(fieldsOf(document, 'fit')).toEqual([]);
   });
-});
-
-describe('lists of numbers', () => {
-  it('are read from a range and written as one', () => {
-    expect(parseNumbers('0:1:5')).toEqual([0, 0.25, 0.5, 0.75, 1]);
-    expect(parseNumbers('[1, 2.5]')).toEqual([1, 2.5]);
-    expect(parseNumbers('{"equality": "h"}')).toEqual({ equality: 'h' });
-    for (const text of ['0:10:201', '-1:0.3:7', '[0,1,5]', '[0.5,1]']) expect(writeNumbers(parseNumbers(text))).toBe(text);
-    expect(writeNumbers(undefined)).toBe('');
-    expect(evenly([0, 1, 2.1, 3])).toBeNull();
-  });
-
-  it('refuse what is no range', () => {
-    for (const text of ['1:2', '0:1:1', '0:1:2.5', 'a:1:3', '0:1:1e9', '::']) expect(() => parseNumbers(text)).toThrow('start:end:count');
-  });
-});
-
-it('tells inputs of another shape apart, not of another value', () => {
-  expect(outline(inputOf('x', [1, 2]))).toBe(outline(inputOf('x', [3, 4])));
-  expect(outline(inputOf('x', [1, 2]))).not.toBe(outline(inputOf('x', [1, 2, 3])));
-  expect(outline(inputOf('x', 2))).not.toBe(outline(inputOf('x', [2])));
-  expect(outline({ ...inputOf('x', 1), kind: 'tree', tree: '[1,' })).toBe(UNREADABLE);
 });

@@ -1,7 +1,7 @@
 // From what the page shows to the exact request it sends, and back out as a plan for plots.
 
-import { wireOf, type Input } from './inputs';
-import type { Json } from './wire';
+import { wireOf, type Input } from '../inputs/input';
+import type { Json } from '../api/wire';
 
 export type Body = { [key: string]: Json };
 

@@ -1,7 +1,7 @@
 // What the user gives each parameter: a scalar with its slider's range, a vector, a matrix, a
 // tree written as JSON, an uploaded array by reference, or nothing (the default of the source).
 
-import { read, readNumber, type Json } from './wire';
+import { read, readNumber, type Json } from '../api/wire';
 
 export type InputKind = 'scalar' | 'vector' | 'matrix' | 'tree' | 'reference' | 'default';
 

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { guessKind, inputOf, outline, reconcile, UNREADABLE, wireOf } from './input';
+
+const inputs = [inputOf('x', 2), inputOf('y', [1, 2])];
+
+describe('inputs', () => {
+  it('are guessed from how the source uses them', () => {
+    const kinds = (source: string, ...names: string[]) => names.map((name) => guessKind(source, name));
+    expect(kinds('A @ x + b', 'A', 'x', 'b')).toEqual(['matrix', 'vector', 'scalar']);
+    expect(kinds('jnp.sum(v**2) * M.T[0, 1] + p[0]', 'v', 'M', 'p')).toEqual(['vector', 'matrix', 'vector']);
+    expect(kinds('x**2 + sin(y)', 'x', 'y')).toEqual(['scalar', 'scalar']);
+  });
+
+  it('survive the wire', () => {
+    for (const value of [3, 'NaN', [1, 2], [[1, 2], [3, 4]], { a: [1] }, { ref: 'arr_0' }]) {
+      expect(wireOf(inputOf('x', value))).toEqual(value);
+    }
+  });
+
+  it('keep their values when parameters move, are renamed, added or dropped', () => {
+    const moved = reconcile(inputs, [{ name: 'y' }, { name: 'x' }]);
+    expect(moved.map(wireOf)).toEqual([[1, 2], 2]);
+    const renamed = reconcile(inputs, [{ name: 'x' }, { name: 'z' }]);
+    expect(renamed.map(wireOf)).toEqual([2, [1, 2]]);
+    expect(reconcile(inputs, [{ name: 'y' }]).map(wireOf)).toEqual([[1, 2]]);
+    expect(reconcile(inputs, [{ name: 'x' }, { name: 'y' }, { name: 'k', default: true }])[2]?.kind).toBe('default');
+  });
+});
+
+it('tells inputs of another shape apart, not of another value', () => {
+  expect(outline(inputOf('x', [1, 2]))).toBe(outline(inputOf('x', [3, 4])));
+  expect(outline(inputOf('x', [1, 2]))).not.toBe(outline(inputOf('x', [1, 2, 3])));
+  expect(outline(inputOf('x', 2))).not.toBe(outline(inputOf('x', [2])));
+  expect(outline({ ...inputOf('x', 1), kind: 'tree', tree: '[1,' })).toBe(UNREADABLE);
+});
