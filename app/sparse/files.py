@@ -30,12 +30,17 @@ _MATRIX_MARKET_TYPES = (MATRIX_MARKET, "text/x-matrix-market", "application/gzip
 
 
 def reader_of(body: bytes, content_type: str) -> Reader | None:
-    """What reads a file that begins like this; ``None`` for a document of values."""
+    """What reads a file that begins like this; ``None`` for a document of values.
+
+    A damaged file begins like none: then the type it is said to be tells, and its reader refuses.
+    """
     start = body[:64].removeprefix(_MARK).lstrip().lower()
     if body.startswith(_NUMPY):
         return read_npy
     if body.startswith(_ZIP):
         return read_npz
+    if content_type in (NPY, NPZ):
+        return read_npy if content_type == NPY else read_npz
     if start.startswith(_BANNER) or body.startswith(_GZIP) or content_type in _MATRIX_MARKET_TYPES:
         return matrix_market.read
     return None

@@ -231,6 +231,16 @@ def test_hostile_files_are_refused(client: httpx.Client, content: bytes, media: 
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("kind", ["npy", "npz"])
+@pytest.mark.parametrize("content", [b"", b"\xd3\xff no array", b"[1.0, 2.0]"])
+def test_a_damaged_file_is_told_of_as_the_file_it_is_said_to_be(
+    client: httpx.Client, kind: str, content: bytes
+) -> None:
+    detail = upload(client, content, f"application/x-{kind}").json()["detail"]
+    assert f".{kind}" in detail
+    assert "JSON" not in detail
+
+
 def test_a_pickle_in_an_npy_or_npz_is_never_loaded(client: httpx.Client) -> None:
     for save in (np.save, np.savez):
         file = io.BytesIO()

@@ -6,12 +6,19 @@ import ast
 from collections.abc import Mapping
 
 from app.compute.language import imports, lookup
-from app.compute.language.names import LocalNames, bound_by, loads, parameters_of, read_nodes
+from app.compute.language.names import (
+    LocalNames,
+    arguments_of,
+    bound_by,
+    loads,
+    parameters_of,
+    read_nodes,
+)
 from app.compute.language.registry import registry
 from app.compute.language.scope import MISSING
 from app.compute.language.text import SourceText
 from app.compute.language.values import Module
-from app.core.errors import ProblemError
+from app.core.errors import ProblemError, RefusedSource
 
 DECORATORS_OF_METHODS = ("property",)
 
@@ -25,7 +32,7 @@ def check_names(tree: ast.AST, source: SourceText, local: Mapping[ast.AST, Local
             continue
         visible = frozenset[str]().union(*(names.own for names in local.values()))
         found.append(_at(source, node, lookup.unknown_name(node.id, {*visible, *root.variables})))
-    for node, error in _refused_members(tree):
+    for node, error in [*_twice_named(tree), *_refused_members(tree)]:
         found.append(_at(source, node, error))
     if found:
         raise min(found, key=lambda pair: pair[0])[1]
@@ -36,6 +43,21 @@ def _at(
 ) -> tuple[tuple[int, int], ProblemError]:
     error.line, error.column = source.position(node)
     return (error.line or 0, error.column or 0), error
+
+
+def _twice_named(tree: ast.AST) -> list[tuple[ast.AST, ProblemError]]:
+    """Parameters named like one before them, which Python refuses only when it compiles."""
+    refused: list[tuple[ast.AST, ProblemError]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            seen: set[str] = set()
+            for argument in arguments_of(node):
+                if argument.arg in seen:
+                    message = f"the parameter {argument.arg} is named twice"
+                    error = RefusedSource(message, hint="give each parameter a name of its own")
+                    refused.append((argument, error))
+                seen.add(argument.arg)
+    return refused
 
 
 def _refused_members(tree: ast.AST) -> list[tuple[ast.AST, ProblemError]]:

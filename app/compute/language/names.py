@@ -27,11 +27,15 @@ class LocalNames:
     outer: frozenset[str]
 
 
+def arguments_of(arguments: ast.arguments) -> list[ast.arg]:
+    """All parameters of a def or lambda, where they stand."""
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return every + [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+
+
 def parameters_of(arguments: ast.arguments) -> list[str]:
     """The names of all parameters of a def or lambda."""
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    return [argument.arg for argument in every]
+    return [argument.arg for argument in arguments_of(arguments)]
 
 
 def analyse(tree: ast.AST) -> Mapping[ast.AST, LocalNames]:

@@ -41,6 +41,8 @@ REFUSED = {
     "def f(x):\n    return jnp.zeros(x[0])": (2, 12, "needed", "static"),
     "def f(x):\n    return x[x[0].astype(int):]": (2, 12, "needed", "dynamic_slice"),
     "def f(x):\n    for i in range(x[0]):\n        pass": (2, 14, "range", "fori_loop"),
+    "def f(x, x):\n    return x": (1, 10, "named twice", "a name of its own"),
+    "def f(x):\n    return jax.vmap(lambda a, *, a=1: a)(x)": (2, 34, "named twice", ""),
     "def f(x):\n    return ssin(x)": (2, 12, "not defined", "sin"),
     "def f(x):\n    return jnp.sinn(x)": (2, 12, "not allowed", "did you mean sin"),
     "def f(x):\n    return math.sin(x)": (2, 12, "static", "jnp.sin"),
