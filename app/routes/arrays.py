@@ -43,6 +43,9 @@ async def post_array(
     """Keep one value: JSON, msgpack, .npy, .npz, Matrix Market. 201 the first time, then 200."""
     body = await read_raw(request, services)
     value = await _value(body, dict(request.scope["headers"]), services)
+    if isinstance(value, SparseValue):
+        # What no call could take is refused here, however it came.
+        await asyncio.to_thread(ingest, value)
     stored, created = await services.arrays.put(value)
     return answers.resource(
         stored.metadata(), stored.id, f"/v1/arrays/{stored.id}", created=created
@@ -65,8 +68,6 @@ async def _value(body: bytes, headers: dict[bytes, bytes], services: Services) -
             hint="Send a number, a nested list or a typed array; post each array by itself",
         )
     value: Leaf = decoded.leaves[0]
-    if isinstance(value, SparseValue):
-        await asyncio.to_thread(ingest, value)
     return value
 
 

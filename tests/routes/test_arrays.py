@@ -218,6 +218,10 @@ def complexed(document: Any) -> np.ndarray:
         (b"\x1f\x8b not gzip", "application/gzip"),
         (b"%%MatrixMarket matrix coordinate real general\n9 9 900000000000\n", "text/x"),
         (
+            b"%%MatrixMarket matrix coordinate real general\n999999999 999999999 1\n1 1 2.0\n",
+            "text/x-matrix-market",
+        ),
+        (
             b'{"layout":"csr","shape":[2,2],"indptr":[0,1,9],"indices":[0],"values":[1]}',
             "",
         ),
