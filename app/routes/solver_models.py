@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from app.core.errors import InvalidArgument
 from app.routes.call_models import CallFields, Fields
 
 Positive = Annotated[float, Field(gt=0)]
@@ -106,12 +107,16 @@ class OdeFields(SolverFields):
     paths: Count | None = None
 
 
-class FitFields(SolverFields):
-    """fit: a named model on X and y, or the client's loss(parameters, *data) in batches."""
+class FitFields(CallFields):
+    """fit: a named model on X and y, or the client's loss(parameters, *data) in batches.
+
+    Of a ``function`` beside a model only the names of its parameters count, as those of ``args``.
+    """
 
     INPUTS: ClassVar[tuple[str, ...]] = ("seed",)
     function: str | dict[str, Any] = "lambda X, y: 0.0"
     method: str | None = _methods(*OPTIMISERS)
+    max_steps: Count | None = None
     model: Literal["linear", "ridge", "logistic", "poisson"] | None = None
     l2: Annotated[float, Field(ge=0)] | None = None
     intercept: bool | None = None
@@ -120,6 +125,16 @@ class FitFields(SolverFields):
     epochs: Count | None = None
     validation_split: Annotated[float, Field(ge=0, lt=1)] | None = None
     patience: Count | None = None
+
+    @model_validator(mode="after")
+    def _is_of_something(self) -> Self:
+        if self.model is None and "function" not in self.model_fields_set:
+            raise InvalidArgument(
+                "fit needs a loss of your own in function, or a model by its name",
+                pointer="/function",
+                hint='{"model": "linear", "args": [X, y]}, or {"function": "def loss(w, X, y): …"}',
+            )
+        return self
 
 
 class LinearSolveFields(CallFields):

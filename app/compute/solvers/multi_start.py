@@ -92,6 +92,8 @@ def _lowest(values: Any, good: Any) -> Any:
 def points_of(call: Call, unknowns: Unknowns, box: Box) -> Any:
     """The starts that a call asks for (m, n), or None."""
     given, drawn = call.directions.get("starts"), call.options.get("multi_start")
+    if drawn is None:
+        read.unused(call, ("seed",), "means nothing where no starts are drawn", "see multi_start")
     if given is None and drawn is None:
         return None
     if given is not None and drawn is not None:

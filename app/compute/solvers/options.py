@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from app.compute.calls.call import Call
 from app.compute.solvers.box import Box, unbounded
-from app.core.errors import InvalidArgument
+from app.core.errors import InvalidArgument, RefusedSource
+
+
+def unused(call: Call, names: Sequence[str], why: str, hint: str) -> None:
+    """Refuse the first of ``names`` that was given: it would change nothing."""
+    for name in names:
+        given = call.wrt.given if name == "wrt" else call.options.get(name) is not None
+        if given or name in call.directions:
+            raise InvalidArgument(f"{name} {why}", pointer=f"/{name}", hint=hint)
+
+
+def function(call: Call, name: Any, pointer: str) -> Callable[..., Any]:
+    """The function of the source that a field at ``pointer`` names."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidArgument("a function of the source is named here", pointer=pointer)
+    try:
+        return call.companion(name)
+    except RefusedSource as error:
+        single = "write the source as functions, of which the last is that of the call"
+        hint = error.hint if error.hint and "entry" not in error.hint else single
+        raise InvalidArgument(error.detail, pointer=pointer, hint=hint) from None
 
 
 def number(options: Mapping[str, Any], name: str, default: float, *, at: str = "") -> float:

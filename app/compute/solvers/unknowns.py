@@ -99,7 +99,8 @@ def shown(x: Any) -> dict[str, Any]:
 
 
 def require_real(call: Call) -> None:
-    """Raise ``InvalidArgument`` unless every unknown is a real floating number."""
+    """Raise ``InvalidArgument`` unless every unknown is a real floating number, and no result
+    complex."""
     call.require_differentiable()
     for position in call.wrt.positions:
         for leaf in jax.tree.leaves(call.args[position]):
@@ -109,3 +110,10 @@ def require_real(call: Call) -> None:
                     pointer=call.arguments.pointers[position],
                     hint="take the real and imaginary parts as two arguments",
                 )
+    for leaf in jax.tree.leaves(call.staged.out):
+        if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            raise InvalidArgument(
+                f"the function returns {leaf.dtype}: solvers take real results",
+                pointer="/function",
+                hint="return the real and imaginary parts, stacked, or abs(z)**2 of them",
+            )

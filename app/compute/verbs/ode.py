@@ -9,20 +9,18 @@ import jax
 from app.compute.calls.call import Call
 from app.compute.solvers import machine
 from app.compute.solvers import options as read
-from app.compute.solvers.ode.ode import build, plan
+from app.compute.solvers.ode.ode import build, plan, require_used
 from app.compute.solvers.ode.ode_gradient import gradient
 from app.compute.solvers.outcomes import META
 from app.compute.solvers.seed import seed
 from app.compute.verbs.verb import Verb
-from app.core.errors import InvalidArgument
 
 
 def ode(call: Call) -> Any:
     """The solution at t1 and at the save points, steps taken, outcome; or a loss and gradient."""
+    require_used(call)
     if call.options.get("loss") is not None:
-        for name in ("phase", "paths"):
-            if call.options.get(name) is not None:
-                raise InvalidArgument("a gradient is of one path, in one piece", pointer=f"/{name}")
+        read.unused(call, ("phase",), "is not of a gradient", "it is computed in one piece")
         return gradient(call)
     if call.options.get("paths") is None:
         return machine.run(build(call), call.options, call.directions)
@@ -31,8 +29,6 @@ def ode(call: Call) -> Any:
 
 def _paths(call: Call, count: int) -> Any:
     """Every result with one more axis in front: a path of the noise each."""
-    if call.options.get("noise") is None:
-        raise InvalidArgument("paths are of an equation with noise", pointer="/paths")
     keys = jax.random.split(seed(call), count)
     state = call.directions.get("state", [])
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from app.core.errors import InvalidArgument
 from tests.compute.solvers import problems_hs
 from tests.compute.solvers.solving import Program, solve
 
@@ -65,25 +62,3 @@ def test_given_starts_and_one_that_fails() -> None:
     assert found["success"]
     assert found["solution"] == pytest.approx([1.0, 3.0])
     assert found["starts"]["success"].tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("options", "pointer"),
-    [
-        ({"method": "adam", "constraints": {"equality": "h"}}, "/method"),
-        ({"method": "nelder_mead", "constraints": {"equality": "h"}}, "/method"),
-        ({"method": "bfgs", "options": {"learning_rate": 0.1}}, "/options"),
-        ({"method": "adam", "options": {"speed": 0.1}}, "/options/speed"),
-        ({"method": "bfgs", "hessian": "dense"}, "/hessian"),
-        ({"hessian": "sparse", "constraints": {"equality": "h"}}, "/hessian"),
-        ({"multi_start": {"count": 10**6}}, "/multi_start/count"),
-        ({"multi_start": {"count": 3}, "groups": {"starts": np.ones((2, 2))}}, "/starts"),
-        ({"groups": {"starts": np.ones((2, 3))}}, "/starts"),
-        ({"groups": {"seed": np.ones(2)}, "multi_start": {}}, "/seed"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], pointer: str) -> None:
-    source = "def h(x):\n    return x[0]\n\ndef f(x):\n    return sum(x**2)\n"
-    with pytest.raises(InvalidArgument) as refused:
-        solve("minimize", source, [[1.0, 2.0]], entry="f", **options)
-    assert refused.value.pointer == pointer

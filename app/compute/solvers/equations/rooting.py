@@ -35,15 +35,18 @@ def build_root(call: Call) -> Machine:
     bracketed = call.options.get("bracket") is not None
     default = "bisection" if bracketed else "newton"
     method = read.one_of(call.options, "method", METHODS, default)
+    if method != "newton":
+        read.unused(call, ("bounds",), f"means nothing to {method}", "use method newton")
     if method == "bisection":
+        why, hint = "means nothing to bisection", "it halves the bracket to the last bit"
+        read.unused(call, ("tol", "max_steps"), why, hint)
         return Bisection(function, unknowns, *_bracket(call, unknowns))
+    read.unused(
+        call, ("bracket",), f"means nothing to {method}", "use bisection, or newton in bounds"
+    )
     tolerance = read.number(call.options, "tol", default_tolerance(unknowns.start.dtype))
     steps = read.count(call.options, "max_steps", 1000)
     box = read.box_or_space(call.options, unknowns.start)
-    if box.bounded and method != "newton":
-        raise InvalidArgument(
-            f"{method} takes no bounds", pointer="/bounds", hint="use method newton"
-        )
     return root_finder(method, function, unknowns, box, tolerance, steps)
 
 
@@ -84,8 +87,8 @@ def build_fixed_point(call: Call) -> FixedPoint:
 
 def _mapping(call: Call, verb: str) -> tuple[Unknowns, Any, int]:
     """The unknowns, the flat function of the flat unknowns, and the size of its result."""
-    call.require_real_output(verb)
     unknowns = Unknowns.of(call)
+    call.require_real_output(verb)
 
     def function(x: Any) -> Any:
         return ravel_pytree(unknowns.function(x))[0].astype(x.dtype)
@@ -104,7 +107,11 @@ def _zeros(shapes: Any) -> Any:
 
 def _bracket(call: Call, unknowns: Unknowns) -> tuple[float, float]:
     if unknowns.start.size != 1:
-        raise InvalidArgument("bisection takes one unknown", pointer="/method")
+        raise InvalidArgument(
+            f"bisection takes one unknown, not {unknowns.start.size}",
+            pointer="/bracket",
+            hint="newton takes any number, also with bounds",
+        )
     given = call.options.get("bracket")
     pair = given if isinstance(given, (list, tuple)) else ()
     ends = [float(end) for end in pair if isinstance(end, (int, float))]

@@ -22,21 +22,24 @@ from app.compute.solvers.seed import seed
 from app.compute.solvers.unknowns import require_real
 from app.core.errors import InvalidArgument
 
-OF_A_MODEL = ("l2", "intercept")
-OF_A_LOSS = ("method", "options", "epochs", "batch_size", "validation_split", "patience")
+OF_A_MODEL = {
+    "l2": "it may be part of the loss",
+    "intercept": "it may be one of the parameters",
+    "max_steps": "epochs says how long a loss is trained",
+}
+OF_A_LOSS = (
+    "method", "options", "epochs", "batch_size", "validation_split", "patience", "seed", "wrt"
+)  # fmt: skip
 
 
 def build(call: Call) -> Machine:
     """The machine of a call; a field of the other kind of fit is refused, not passed over."""
-    named = call.options.get("model") is not None
-    for name in OF_A_LOSS if named else OF_A_MODEL:
-        if call.options.get(name) is not None:
-            raise InvalidArgument(
-                f"{name} is for {'a loss of your own' if named else 'a named model'}",
-                pointer=f"/{name}",
-                hint=f"leave out {name}, or model" if named else "it may be part of the loss",
-            )
-    return _named(call) if named else _trainer(call)
+    if call.options.get("model") is not None:
+        read.unused(call, OF_A_LOSS, "means nothing to a named model", "leave it out, or model")
+        return _named(call)
+    for name, hint in OF_A_MODEL.items():
+        read.unused(call, (name,), "means nothing to a loss of your own", hint)
+    return _trainer(call)
 
 
 def _named(call: Call) -> Regression | SparseRegression:

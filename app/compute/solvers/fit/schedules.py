@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import optax
@@ -15,8 +16,17 @@ SCHEDULES = (
     "constant", "cosine", "exponential", "linear", "one_cycle", "piecewise", "polynomial",
     "warmup_constant", "warmup_cosine",
 )  # fmt: skip
-SCHEDULE_SETTINGS = ("learning_rate", "schedule", "warmup", "final", "power", "boundaries")
-"""``final``: the last rate as a part of the first; ``boundaries``: [[update, factor], …]."""
+SETTINGS_OF: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "warmup": ("warmup_constant", "warmup_cosine"),
+        "final": ("cosine", "exponential", "linear", "polynomial", "warmup_cosine"),
+        "power": ("polynomial",),
+        "boundaries": ("piecewise",),
+    }
+)
+"""The schedules that take a setting. ``final``: the last rate as a part of the first;
+``boundaries``: [[update, factor], …]."""
+SCHEDULE_SETTINGS = ("learning_rate", "schedule", *SETTINGS_OF)
 
 
 def schedule(given: Mapping[str, Any], steps: int) -> Any:
@@ -46,6 +56,13 @@ def schedule(given: Mapping[str, Any], steps: int) -> Any:
             pointer="/options/schedule",
             hint=f"one of {', '.join(SCHEDULES)}",
         )
+    for key, takers in SETTINGS_OF.items():
+        if given.get(key) is not None and name not in takers:
+            raise InvalidArgument(
+                f"the schedule {name} takes no {key}",
+                pointer=f"/options/{key}",
+                hint=f"{key} is of {', '.join(takers)}",
+            )
     return makers[name]()
 
 

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from app.compute.calls import results
 from app.compute.calls.call import Call
+from app.compute.solvers import options as read
 from app.compute.solvers.unknowns import Unknowns
 from app.core.errors import InvalidArgument
 
@@ -60,10 +61,11 @@ def constraints_of(call: Call, unknowns: Unknowns) -> Constraints | None:
 
 def _stacked(call: Call, unknowns: Unknowns, names: Any, kind: str) -> Callable[[Any], Any]:
     """All constraints of a kind as one vector."""
-    names = [names] if isinstance(names, str) else list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidArgument("a constraint is named", pointer=f"/constraints/{kind}")
-    functions = [call.companion(name) for name in names]
+    where = f"/constraints/{kind}"
+    if isinstance(names, str):
+        functions = [read.function(call, names, where)]
+    else:
+        functions = [read.function(call, name, f"{where}/{at}") for at, name in enumerate(names)]
 
     def stacked(x: Any) -> Any:
         args = list(call.args)

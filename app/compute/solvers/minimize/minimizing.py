@@ -90,8 +90,8 @@ def default_tolerance(dtype: Any) -> float:
 
 def build(call: Call) -> Machine:
     """The machine of a call."""
-    call.require_scalar("minimize")
     unknowns = Unknowns.of(call)
+    call.require_scalar("minimize")
     box = read.box_or_space(call.options, unknowns.start)
     points = points_of(call, unknowns, box)
     if points is None:

@@ -49,6 +49,22 @@ def method(call: Call) -> str:
     return name
 
 
+def require_used(call: Call) -> None:
+    """Refuse fields that would change nothing: of noise, of a gradient, of adaptive steps."""
+    if call.options.get("noise") is None:
+        read.unused(call, ("paths", "seed"), "means nothing without noise", "leave it out")
+    if call.options.get("loss") is None:
+        why, hint = "means nothing without a loss", "name the loss, or leave it out"
+        read.unused(call, ("adjoint", "wrt"), why, hint)
+    else:
+        read.unused(call, ("event", "paths"), "is not taken beside a loss", "leave one of them out")
+    if method(call) not in ADAPTIVE:
+        why = f"means nothing to {method(call)}, whose steps are of one size"
+        read.unused(call, ("tol", "rtol", "atol"), why, "dt0 is that size")
+    if call.options.get("rtol") is not None and call.options.get("atol") is not None:
+        read.unused(call, ("tol",), "means nothing beside rtol and atol", "it stands for both")
+
+
 def build(call: Call, path: Any = None) -> Integration:
     """The machine of a call; ``path`` is the key of the noise where it is not that of ``seed``."""
     side = RightSide.of(call)
@@ -146,9 +162,7 @@ def _event(call: Call, side: RightSide, times: Times) -> Event | None:
     name = call.options.get("event")
     if name is None:
         return None
-    if not isinstance(name, str):
-        raise InvalidArgument("event names a function of the source", pointer="/event")
-    function, parameters = call.companion(name), call.args[1:]
+    function, parameters = read.function(call, name, "/event"), call.args[1:]
 
     def g(t: Any, y: Any) -> Any:
         value = results.arrays(function(times.direction * t, side.restore(y), *parameters))

@@ -33,8 +33,6 @@ def gradient(call: Call) -> dict[str, Any]:
     ``loss`` names a function of the source, of y(t1), or of all save points where ``ts`` is given.
     """
     call.require_differentiable()
-    if call.options.get("event") is not None:
-        raise InvalidArgument("a loss is of the whole interval, without an event", pointer="/event")
     solver = build(call)
     if len(solver.steppers) == 1:
         return _by(call, 0)
@@ -43,7 +41,7 @@ def gradient(call: Call) -> dict[str, Any]:
 
 def _by(call: Call, which: int) -> dict[str, Any]:
     """Everything, by one of the methods."""
-    loss = call.companion(str(call.options["loss"]))
+    loss = read.function(call, call.options["loss"], "/loss")
 
     def value(*points: Any) -> tuple[Any, Any]:
         args = list(call.args)

@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from app.compute.calls import results
 from app.compute.calls.call import Call
+from app.compute.solvers import options as read
 from app.core.errors import InvalidArgument
 from app.sparse.jacobian import plan_jacobian
 
@@ -61,14 +62,7 @@ def noise(call: Call, side: RightSide) -> tuple[Callable[[Any, Any, Any], Any], 
     Also how many Brownian motions it takes, and whether each drives one entry of y: where g has
     the shape of y. Else g has one more axis behind, with one column a motion.
     """
-    name = call.options.get("noise")
-    if not isinstance(name, str):
-        raise InvalidArgument(
-            "noise names a function of the source",
-            pointer="/noise",
-            hint="g(t, y) with the shape of y, or with one more axis: a column for each motion",
-        )
-    function, size = call.companion(name), side.y0.size
+    function, size = read.function(call, call.options.get("noise"), "/noise"), side.y0.size
 
     def g(t: Any, y: Any, parameters: Any) -> Any:
         value = function(jnp.asarray(t, side.y0.dtype), side.restore(y), *parameters)
