@@ -47,14 +47,20 @@ class Control:
         return jnp.minimum(chosen, t1 - t0)
 
 
-def growth(order: float, error: Any, before: Any, taken: Any) -> Any:
-    """A PI controller: grow by at most 10, shrink by at least 5; never grow after failing."""
+def growth(order: float, error: Any, before: Any, taken: Any, memory: float) -> Any:
+    """By what the next step is larger: at most 10 times, at least a tenth; never after failing.
+
+    ``memory`` in [0, 1) is how much the error of the step before counts: 0 follows the last error
+    alone, as explicit methods may; a PI controller smooths the noise that stages solved only to a
+    tolerance leave in the error of implicit ones.
+    """
     safe = jnp.where(error > 0, error, 1e-10)
-    smooth = safe ** (-0.7 / order) * before ** (0.4 / order)
-    plain = safe ** (-1.0 / order)
-    wide = jnp.clip(0.9 * smooth, 0.2, 10.0)
-    narrow = jnp.clip(0.9 * plain, 0.1, 0.9)
-    return jnp.where(taken, wide, jnp.where(jnp.isfinite(error), narrow, 0.1))
+    wide = 0.9 * safe ** (-(1.0 - 0.75 * memory) / order)
+    if memory:
+        wide = wide * before ** (memory / order)
+    narrow = jnp.clip(0.9 * safe ** (-1.0 / order), 0.1, 0.9)
+    narrow = jnp.where(jnp.isfinite(error), narrow, 0.1)
+    return jnp.where(taken, jnp.clip(wide, 0.2, 10.0), narrow)
 
 
 def rms(v: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from app.compute.solvers.ode.steps import Stepper
+from app.compute.solvers.ode.steps import Slope, Stepper
 
 SAMPLES = 16
 """Parts of a step at whose ends the event is looked at."""
@@ -57,7 +57,7 @@ class Event:
         def halve(_: Any, found: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
             low, high, there = found
             middle = 0.5 * (low + high)
-            reached = stepper.step(t, middle, y)[0].y
+            reached = stepper.step(t, middle, y, Slope.unknown(y))[0].y
             before = jnp.sign(self.g(middle, reached)) == jnp.sign(was)
             there = jnp.where(before, there, reached)
             return jnp.where(before, middle, low), jnp.where(before, high, middle), there

@@ -14,7 +14,7 @@ from app.compute.solvers.ode.control import Control, growth, rms
 from app.compute.solvers.ode.events import Event
 from app.compute.solvers.ode.integrators import PATIENCE, STIFF, radius
 from app.compute.solvers.ode.overlooked import overlooked, points
-from app.compute.solvers.ode.steps import Stepper, Tried
+from app.compute.solvers.ode.steps import Slope, Stepper, Tried
 from app.compute.solvers.ode.times import Times
 from app.compute.solvers.outcomes import Outcome
 
@@ -24,6 +24,7 @@ class Course(NamedTuple):
 
     t: Any
     y: Any
+    slope: Slope
     size: Any
     error: Any
     stiff: Any
@@ -65,7 +66,7 @@ class Integration:
         before = self.times.save <= t0
         saved = jnp.where(before[:, None], y, jnp.full((before.size, y.size), jnp.nan, dtype))
         return Course(
-            t=t0, y=y, size=self._first_step(), error=jnp.ones((), dtype),
+            t=t0, y=y, slope=Slope.unknown(y), size=self._first_step(), error=jnp.ones((), dtype),
             stiff=zero, implicit=jnp.zeros((), bool), vector=vector / jnp.linalg.norm(vector),
             saved=saved, index=jnp.sum(before).astype(jnp.int32),
             event=jnp.zeros((), dtype) if self.event is None else self.event.g(t0, y),
@@ -117,19 +118,20 @@ class Integration:
 
     def _try(self, stepper: Stepper, c: Course) -> Course:
         following, last = self._aim(stepper, c)
-        tried, dense = stepper.step(c.t, following, c.y)
+        tried, dense = stepper.step(c.t, following, c.y, c.slope)
         scale = self.control.scale(c.y, tried.y)
         blind = self._overlooked(stepper, c, following, tried, dense, scale)
         error = jnp.where(blind, jnp.inf, rms(tried.error / scale))
         taken = error <= 1.0
         size = c.size
         if not stepper.fixed:
-            size = (following - c.t) * growth(stepper.order, error, c.error, taken)
+            size = (following - c.t) * growth(stepper.order, error, c.error, taken, stepper.memory)
             size = jnp.where(last & taken, jnp.maximum(size, c.size), size)
         saved, index = self._save(stepper, c, following, dense, tried, taken)
         new = c._replace(
             t=jnp.where(taken, following, c.t),
             y=jnp.where(taken, tried.y, c.y),
+            slope=jax.tree.map(lambda new, old: jnp.where(taken, new, old), tried.slope, c.slope),
             size=size,
             error=jnp.where(taken, jnp.maximum(error, 1e-4), c.error),
             saved=saved,
@@ -196,9 +198,7 @@ class Integration:
         if stepper.fixed:
             outcome = jnp.where(~taken, Outcome.NOT_FINITE, outcome)
         outcome = jnp.where(~taken & (new.size <= 4 * eps * room), Outcome.STEP_UNDERFLOW, outcome)
-        outcome = jnp.where(new.t >= t1, Outcome.END, outcome)
-        huge = jnp.max(jnp.abs(new.y)) > jnp.finfo(new.y.dtype).max ** 0.5
-        return jnp.where(huge, Outcome.STEP_UNDERFLOW, outcome).astype(jnp.int32)
+        return jnp.where(new.t >= t1, Outcome.END, outcome).astype(jnp.int32)
 
     def _search(
         self, stepper: Stepper, old: Course, new: Course, following: Any, dense: Any, taken: Any

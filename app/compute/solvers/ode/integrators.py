@@ -17,11 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from app.compute.solvers.ode.control import Control
-from app.compute.solvers.ode.steps import Tried
+from app.compute.solvers.ode.steps import Slope, Tried, judged
 
 EXPLICIT = {"tsit5": diffrax.Tsit5, "dopri5": diffrax.Dopri5, "dopri8": diffrax.Dopri8}
 IMPLICIT = {"kvaerno5": diffrax.Kvaerno5, "kvaerno3": diffrax.Kvaerno3}
 ADAPTIVE = ("auto", *EXPLICIT, *IMPLICIT)
+SMOOTHED = 0.4
+"""``memory`` of implicit methods (Hairer and Wanner, II, section IV.2: 0.7 and 0.4)."""
 STIFF = 2.5
 """Step times spectral radius at which an explicit step counts as held by stability."""
 PATIENCE = 15
@@ -30,15 +32,25 @@ PATIENCE = 15
 
 @dataclass(frozen=True)
 class RungeKutta:
-    """Steps y' = f(t, y) by one diffrax solver; y is one flat vector."""
+    """Steps y' = f(t, y) by one diffrax solver; y is one flat vector.
+
+    ``direction`` -1: f's own time runs backward while that of the steps runs forward.
+    """
 
     solver: Any
     term: diffrax.ODETerm
+    direction: Any = 1.0
     fixed: bool = False
 
     @classmethod
     def of(
-        cls, name: str, f: Callable[[Any, Any], Any], control: Control, *, forward: bool = False
+        cls,
+        name: str,
+        f: Callable[[Any, Any], Any],
+        control: Control,
+        direction: Any = 1.0,
+        *,
+        forward: bool = False,
     ) -> RungeKutta:
         """The solver of a name; implicit ones solve their stages to the tolerances.
 
@@ -50,7 +62,7 @@ class RungeKutta:
         else:
             stages = diffrax.VeryChord(control.rtol, float(np.min(control.atol)))
             solver = IMPLICIT[name](root_finder=stages, **scan)
-        return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)))
+        return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)), direction)
 
     @property
     def stops(self) -> bool:
@@ -62,19 +74,28 @@ class RungeKutta:
         """The order of the error estimate."""
         return float(self.solver.error_order(self.term) or 1)
 
-    def step(self, t: Any, following: Any, y: Any) -> tuple[Tried, Any]:
+    @property
+    def memory(self) -> float:
+        """Implicit ones smooth their error: see ``growth``."""
+        return SMOOTHED if isinstance(self.solver, tuple(IMPLICIT.values())) else 0.0
+
+    def step(self, t: Any, following: Any, y: Any, slope: Slope) -> tuple[Tried, Any]:
         """Try one step; also what dense output needs."""
-        state = self.solver.init(self.term, t, following, y, None)
-        end, error, dense, _, result = self.solver.step(
-            self.term, t, following, y, None, state, jnp.ones((), bool)
+        # Of diffrax's solvers, those whose last stage is the next first one keep that slope.
+        ends = (self.direction * t, self.direction * following)
+        keeps = self.solver.init(self.term, *ends, y, None) is not None
+        state = (~slope.known, slope.value) if keeps else None
+        end, error, dense, state, result = self.solver.step(
+            self.term, *ends, y, None, state, jnp.zeros((), bool)
         )
-        good = (result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(end))
-        good = good & jnp.all(jnp.isfinite(error))
-        return Tried(jnp.where(good, end, y), jnp.where(good, error, jnp.inf)), dense
+        reached = Slope(jnp.ones((), bool), state[1]) if keeps else Slope.unknown(y)
+        error = jnp.where(result == diffrax.RESULTS.successful, error, jnp.inf)
+        return judged(y, end, error, reached), dense
 
     def between(self, t: Any, following: Any, dense: Any, at: Any) -> Any:
         """The solution inside a step just taken."""
-        return self.solver.interpolation_cls(t0=t, t1=following, **dense).evaluate(at)
+        start, end, inside = (self.direction * each for each in (t, following, at))
+        return self.solver.interpolation_cls(t0=start, t1=end, **dense).evaluate(inside)
 
 
 def radius(f: Callable[[Any, Any], Any], t: Any, y: Any, v: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from app.compute.solvers.ode.control import Control, growth, rms
-from app.compute.solvers.ode.steps import Stepper
+from app.compute.solvers.ode.steps import Slope, Stepper
 
 
 class Marched(NamedTuple):
@@ -54,12 +54,13 @@ def march(
     def step(now: Marched) -> Marched:
         last = now.t + 1.01 * now.size >= end
         following = jnp.where(last, end, now.t + now.size)
-        tried, _ = stepper.step(now.t, following, now.y)
+        tried, _ = stepper.step(now.t, following, now.y, Slope.unknown(now.y))
         if stepper.fixed:
             return now._replace(t=following, y=tried.y, steps=now.steps + 1)
         error = jax.lax.stop_gradient(rms(tried.error / control.scale(now.y, tried.y)))
         taken = error <= 1.0
-        size = (following - now.t) * growth(stepper.order, error, now.error, taken)
+        grown = growth(stepper.order, error, now.error, taken, stepper.memory)
+        size = (following - now.t) * grown
         return Marched(
             t=jnp.where(taken, following, now.t),
             y=jnp.where(taken, tried.y, now.y),
@@ -74,13 +75,9 @@ def march(
     return jax.lax.while_loop(lambda now: more(now) & (now.steps - begun < most), step, now)
 
 
-Slope = Callable[[Any, Any, Any], Any]
-"""f(t, y, parameters)."""
-
-
 def march_back(
     make: Callable[[Callable[[Any, Any], Any]], Stepper],
-    f: Slope,
+    f: Callable[[Any, Any, Any], Any],
     control: Control,
     parameters: Any,
     now: Marched,
@@ -89,7 +86,8 @@ def march_back(
 ) -> Marched:
     """The same, differentiated in y and ``parameters`` by the adjoint equation.
 
-    ``make`` gives the stepper of a right side; ``f`` must close over nothing that is traced.
+    ``make`` gives the stepper of a right side; ``f(t, y, parameters)`` must close over nothing
+    that is traced.
     """
     theta, restore = ravel_pytree(parameters)
     plain = Control(control.rtol, np.min(control.atol))

@@ -109,7 +109,13 @@ def _steppers(
     if name in STOCHASTIC:
         return (_stochastic(call, name, forward, side, times, path),)
     tolerance = control(call, side.y0)
-    return tuple(RungeKutta.of(each, forward, tolerance) for each in methods(name, tolerance))
+
+    def own(t: Any, y: Any) -> Any:
+        return side.f(t, y, call.args[1:])
+
+    return tuple(
+        RungeKutta.of(each, own, tolerance, times.direction) for each in methods(name, tolerance)
+    )
 
 
 def methods(name: str, tolerance: Control) -> list[str]:

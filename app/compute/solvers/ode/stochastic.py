@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from app.compute.solvers.ode.steps import Tried
+from app.compute.solvers.ode.steps import Slope, Tried, judged
 
 STOCHASTIC = ("euler_maruyama", "milstein", "heun")
 """The first two are of Itô's integral, heun is of Stratonovich's."""
@@ -64,8 +64,9 @@ class Stochastic:
     fixed: bool = True
     stops: bool = True
     order: float = 1.0
+    memory: float = 0.0
 
-    def step(self, t: Any, following: Any, y: Any) -> tuple[Tried, Any]:
+    def step(self, t: Any, following: Any, y: Any, slope: Slope) -> tuple[Tried, Any]:
         """One step; its error is not estimated."""
         width = following - t
         moved = self.path.moved(t, following)
@@ -77,9 +78,7 @@ class Stochastic:
             second = self.f(following, ahead) * width + self._times(self.g(following, ahead), moved)
             change = 0.5 * (change + second)
         end = y + change
-        good = jnp.all(jnp.isfinite(end))
-        error = jnp.where(good, jnp.zeros_like(y), jnp.inf)
-        return Tried(jnp.where(good, end, y), error), (y, end)
+        return judged(y, end, jnp.zeros_like(y), Slope.unknown(y)), (y, end)
 
     def _times(self, g: Any, moved: Any) -> Any:
         return g * moved if self.diagonal else g @ moved

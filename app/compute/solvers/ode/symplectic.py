@@ -14,7 +14,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from app.compute.solvers.ode.steps import Tried, cubic
+from app.compute.solvers.ode.steps import Slope, Tried, cubic, judged
 
 
 def _composed(*weights: float) -> tuple[tuple[float, float], ...]:
@@ -47,8 +47,9 @@ class Symplectic:
     fixed: bool = True
     stops: bool = False
     order: float = 2.0
+    memory: float = 0.0
 
-    def step(self, t: Any, following: Any, y: Any) -> tuple[Tried, Any]:
+    def step(self, t: Any, following: Any, y: Any, slope: Slope) -> tuple[Tried, Any]:
         """One step; its error is not estimated."""
         width = following - t
         q, p = jnp.split(y, 2)
@@ -62,9 +63,7 @@ class Symplectic:
                 p = p + kick * width * slope[q.size :]
                 kicked = kicked + kick * width
         end = jnp.concatenate([q, p])
-        good = jnp.all(jnp.isfinite(end))
-        error = jnp.where(good, jnp.zeros_like(y), jnp.inf)
-        return Tried(jnp.where(good, end, y), error), (y, end)
+        return judged(y, end, jnp.zeros_like(y), Slope.unknown(y)), (y, end)
 
     def between(self, t: Any, following: Any, dense: Any, at: Any) -> Any:
         """The solution inside a step just taken: a cubic through both ends with their slopes."""
