@@ -2,29 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { after, before, test } from 'node:test';
-import { accessibility, BASE, launch, open, PHONE, WIDTH } from './browser.mjs';
-
-let browser;
-before(async () => (browser = await launch()));
-after(() => browser.close());
-
-/**
- * One scenario: a fresh page, and at its end nothing said on the console, nothing asked elsewhere.
- * What takes long and looks alike at every size is driven `once`, at the first of them.
- */
-function scenario(name, work, options = {}) {
-  test(name, { timeout: 90_000, skip: Boolean(options.once) && WIDTH !== 1280 }, async () => {
-    const opened = await open(browser, options.path, options);
-    try {
-      await work(opened);
-      assert.deepEqual(opened.seen.errors, []);
-      assert.deepEqual(opened.seen.elsewhere, []);
-    } finally {
-      await opened.context.close();
-    }
-  });
-}
+import { accessibility, BASE, PHONE } from './browser.mjs';
+import { scenario } from './scenario.mjs';
 
 scenario('opens with a first example that has run, and nothing for axe to find', async ({ page, player }) => {
   assert.match((await player.numbers())[0], /^-0\.0704932/);
@@ -231,10 +210,6 @@ scenario('shares its whole state; a shared link traces and never runs', async ({
   assert.equal(await other.getByRole('radio', { name: 'Hessian', exact: true }).getAttribute('aria-checked'), 'true');
   assert.equal(await other.getByRole('textbox', { name: 'u[2]' }).inputValue(), '3');
 });
-
-scenario('says so when a link is damaged', async ({ page }) => {
-  await page.getByText(/damaged/).waitFor();
-}, { path: '/#s=AAAA' });
 
 scenario('gives code that runs', async ({ page, player }) => {
   await player.write('def f(s):\n    return jnp.sum(jnp.where(s > 0, s**3, 0.0))  # it\'s "quoted"');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aval, leaves, read, readNumber } from './wire';
+import { aval, leaves, parseJson, read, readNumber, whyNoJson, type Json } from './wire';
 
 describe('read', () => {
   it('takes nested lists as arrays, the special words included', () => {
@@ -48,4 +48,28 @@ it('writes abstract values as the language does', () => {
   expect(aval('float64', [3, 2])).toBe('f64[3,2]');
   expect(aval('uint8', [])).toBe('u8[]');
   expect(aval('bfloat16', [1])).toBe('bf16[1]');
+});
+
+describe('parseJson', () => {
+  it('reads values as they are written', () => {
+    expect(parseJson('{"a": [1, "]]]"], "b": -1.5e300}')).toEqual({ a: [1, ']]]'], b: -1.5e300 });
+    expect(parseJson('[12345678901234567890]')).toEqual([12345678901234567890]);
+    expect(parseJson('{"dtype": "int64", "shape": [1], "data": [9007199254740992]}')).toBeTruthy();
+  });
+
+  it('says what is wrong, with numbers that would be changed too', () => {
+    expect(whyNoJson('[1,')).toContain('Not valid JSON');
+    expect(whyNoJson('[1e400]')).toContain('beyond what 64 bits hold');
+    expect(whyNoJson('{"dtype": "int64", "shape": [1], "data": [9007199254740993]}')).toContain('9007199254740993 exactly');
+    for (const depth of [65, 400_000]) expect(whyNoJson('['.repeat(depth) + ']'.repeat(depth))).toContain('deeper than 64');
+  });
+});
+
+it('reads deep lists in one pass, and words that objects have as words', () => {
+  const deep = (depth: number): Json => (depth ? [deep(depth - 1)] : 1);
+  expect(read(deep(60))).toMatchObject({ kind: 'tensor', shape: Array.from({ length: 60 }, () => 1) });
+  expect(read([[1], [[2]]])).toMatchObject({ kind: 'branch' });
+  expect(read([[], []])).toMatchObject({ kind: 'tensor', shape: [2, 0] });
+  for (const word of ['constructor', '__proto__', 'toString']) expect(readNumber(word)).toBeNull();
+  expect(read({ dtype: 'constructor', shape: [1], base64: 'AAAA' })).toMatchObject({ kind: 'tensor', data: new Float64Array(0) });
 });

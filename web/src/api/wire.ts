@@ -42,18 +42,64 @@ export interface Stored {
 
 export type Value = Tensor | Sparse | Branch | Stored | Opaque;
 
-const SPECIAL: Record<string, number> = {
-  NaN: Number.NaN,
-  Infinity: Number.POSITIVE_INFINITY,
-  '-Infinity': Number.NEGATIVE_INFINITY,
-};
+const SPECIAL = new Map([['NaN', Number.NaN], ['Infinity', Infinity], ['-Infinity', -Infinity]]);
+
+/** As deep as the server reads. */
+const DEPTH = 64;
+const WORDS = /"(?:[^"\\]|\\.)*"/g;
+const NUMBERS = /-?\d[\d.eE+-]*/g;
+
+/**
+ * A value from JSON as somebody wrote it. Throws an Error that says what is wrong, numbers that
+ * would be changed by being read included.
+ */
+export function parseJson(text: string): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (error) {
+    throw new Error(error instanceof RangeError ? TOO_DEEP : 'Not valid JSON yet.');
+  }
+  const bare = text.replace(WORDS, '""');
+  if (depthOf(bare) > DEPTH) throw new Error(TOO_DEEP);
+  // Bare numbers are floating point at the server too; typed integers are exact there.
+  const exact = /"u?int64"/.test(text);
+  for (const [number] of bare.matchAll(NUMBERS)) {
+    if (!Number.isFinite(Number(number))) throw new Error(`${number.slice(0, 24)} is beyond what 64 bits hold: write "Infinity".`);
+    if (exact && /^-?\d{16,}$/.test(number) && BigInt(number) !== BigInt(Number(number))) {
+      throw new Error(`The page cannot hold ${number.slice(0, 24)} exactly: write these integers as base64.`);
+    }
+  }
+  return value;
+}
+
+const TOO_DEEP = `Nested deeper than ${DEPTH} levels.`;
+
+/** How many brackets of a text without words are open at most. */
+function depthOf(text: string): number {
+  let [open, most] = [0, 0];
+  for (const char of text) {
+    if (char === '[' || char === '{') most = Math.max(most, ++open);
+    else if (char === ']' || char === '}') open--;
+  }
+  return most;
+}
+
+/** What is wrong with a text that should be JSON; empty where nothing is. */
+export function whyNoJson(text: string): string {
+  try {
+    parseJson(text);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 /** Read one number of the wire, the three special words included; null when it is not one. */
 export function readNumber(item: Json): number | null {
   if (typeof item === 'number') return item;
   if (typeof item === 'boolean') return item ? 1 : 0;
-  if (typeof item === 'string' && item in SPECIAL) return SPECIAL[item] ?? null;
-  return null;
+  return typeof item === 'string' ? (SPECIAL.get(item) ?? null) : null;
 }
 
 /** Write a number so that JSON can carry it. */
@@ -64,17 +110,16 @@ export function writeNumber(value: number): number | string {
 
 /** The shape of a nested list when it is rectangular and numeric; else null. */
 function shapeOf(item: Json): number[] | null {
-  if (readNumber(item) !== null) return [];
-  if (!Array.isArray(item)) return null;
-  if (item.length === 0) return [0];
-  const first = shapeOf(item[0] as Json);
-  if (first === null) return null;
-  const alike = (part: Json): boolean => {
-    if (first.length === 0) return readNumber(part) !== null;
-    const shape = shapeOf(part);
-    return shape !== null && shape.length === first.length && shape.every((n, i) => n === first[i]);
-  };
-  return item.every(alike) ? [item.length, ...first] : null;
+  const shape: number[] = [];
+  let first: Json | undefined = item;
+  for (; Array.isArray(first); first = first[0]) shape.push(first.length);
+  return isOfShape(item, shape, 0) ? shape : null;
+}
+
+/** Whether every list below has the length its level asks for, and numbers stand at the bottom. */
+function isOfShape(item: Json, shape: readonly number[], level: number): boolean {
+  if (level === shape.length) return readNumber(item) !== null;
+  return Array.isArray(item) && item.length === shape[level] && item.every((part) => isOfShape(part, shape, level + 1));
 }
 
 function firstIsBoolean(item: Json): boolean {
@@ -86,31 +131,28 @@ function flatten(item: Json, into: number[]): void {
   else into.push(readNumber(item) ?? Number.NaN);
 }
 
-const READERS: Record<string, (view: DataView, at: number) => number> = {
-  float64: (view, at) => view.getFloat64(at, true),
-  float32: (view, at) => view.getFloat32(at, true),
-  int64: (view, at) => Number(view.getBigInt64(at, true)),
-  int32: (view, at) => view.getInt32(at, true),
-  int16: (view, at) => view.getInt16(at, true),
-  int8: (view, at) => view.getInt8(at),
-  uint64: (view, at) => Number(view.getBigUint64(at, true)),
-  uint32: (view, at) => view.getUint32(at, true),
-  uint16: (view, at) => view.getUint16(at, true),
-  uint8: (view, at) => view.getUint8(at),
-  bool: (view, at) => view.getUint8(at),
-};
-
-const WIDTH: Record<string, number> = {
-  float64: 8, float32: 4, int64: 8, int32: 4, int16: 2, int8: 1,
-  uint64: 8, uint32: 4, uint16: 2, uint8: 1, bool: 1,
-};
+/** Bytes of a number of each type, and how it is read, little-endian. */
+const READERS = new Map<string, [number, (view: DataView, at: number) => number]>([
+  ['float64', [8, (view, at) => view.getFloat64(at, true)]],
+  ['float32', [4, (view, at) => view.getFloat32(at, true)]],
+  ['int64', [8, (view, at) => Number(view.getBigInt64(at, true))]],
+  ['int32', [4, (view, at) => view.getInt32(at, true)]],
+  ['int16', [2, (view, at) => view.getInt16(at, true)]],
+  ['int8', [1, (view, at) => view.getInt8(at)]],
+  ['uint64', [8, (view, at) => Number(view.getBigUint64(at, true))]],
+  ['uint32', [4, (view, at) => view.getUint32(at, true)]],
+  ['uint16', [2, (view, at) => view.getUint16(at, true)]],
+  ['uint8', [1, (view, at) => view.getUint8(at)]],
+  ['bool', [1, (view, at) => view.getUint8(at)]],
+]);
 
 function fromBase64(text: string, dtype: string): Float64Array {
   const raw = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  const [read, width] = [READERS[dtype], WIDTH[dtype]];
-  if (!read || !width) return new Float64Array(0);
+  const reader = READERS.get(dtype);
+  if (!reader) return new Float64Array(0);
+  const [width, read] = reader;
   const view = new DataView(raw.buffer);
-  return Float64Array.from({ length: raw.length / width }, (_, i) => read(view, i * width));
+  return Float64Array.from({ length: Math.floor(raw.length / width) }, (_, i) => read(view, i * width));
 }
 
 function isObject(item: Json): item is { [key: string]: Json } {

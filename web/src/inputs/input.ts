@@ -1,7 +1,8 @@
 // What the user gives each parameter: a scalar with its slider's range, a vector, a matrix, a
 // tree written as JSON, an uploaded array by reference, or nothing (the default of the source).
 
-import { read, readNumber, type Json } from '../api/wire';
+import type { ArrayInfo } from '../api/answers';
+import { parseJson, read, readNumber, whyNoJson, type Json } from '../api/wire';
 
 export type InputKind = 'scalar' | 'vector' | 'matrix' | 'tree' | 'reference' | 'default';
 
@@ -61,7 +62,8 @@ export function rangeFor(value: number): [number, number] {
   return [value < 0 || reach <= 10 ? -high : 0, high];
 }
 
-const GRID_LIMIT = 400;
+/** As many numbers are shown in cells of their own; more are kept as one array. */
+export const CELLS = 400;
 
 /** The input that shows a value of the wire best. */
 export function inputOf(name: string, value: Json, hasDefault = false): Input {
@@ -73,7 +75,7 @@ export function inputOf(name: string, value: Json, hasDefault = false): Input {
   }
   if (Array.isArray(value)) {
     const tensor = read(value);
-    if (tensor.kind === 'tensor' && tensor.dtype === 'float' && tensor.data.length <= GRID_LIMIT) {
+    if (tensor.kind === 'tensor' && tensor.dtype === 'float' && tensor.data.length <= CELLS) {
       const [rows, columns] = tensor.shape;
       if (tensor.shape.length === 1) return { ...input, kind: 'vector', vector: Array.from(tensor.data) };
       if (tensor.shape.length === 2 && rows && columns) {
@@ -91,6 +93,11 @@ export function inputOf(name: string, value: Json, hasDefault = false): Input {
   return { ...input, kind: 'tree', tree: JSON.stringify(value) };
 }
 
+/** The input that stands for an uploaded array. */
+export function referenceOf({ array, dtype = '', shape = [], layout = 'dense', nse }: ArrayInfo, label: string): Partial<Input> {
+  return { kind: 'reference', reference: { id: array, label, dtype, shape, layout, ...(nse === undefined ? {} : { nse }) } };
+}
+
 /** What is sent for an input; undefined leaves the parameter to its default. */
 export function wireOf(input: Input): Json | undefined {
   const word = (value: number): Json =>
@@ -103,7 +110,7 @@ export function wireOf(input: Input): Json | undefined {
     case 'matrix':
       return input.matrix.map((row) => row.map(word));
     case 'tree':
-      return JSON.parse(input.tree) as Json;
+      return parseJson(input.tree);
     case 'reference':
       return input.reference ? { ref: input.reference.id } : undefined;
     case 'default':
@@ -131,12 +138,7 @@ export function outline(input: Input): string {
     case 'reference':
       return input.reference ? input.reference.id : UNREADABLE;
     case 'tree':
-      try {
-        JSON.parse(input.tree);
-        return input.tree;
-      } catch {
-        return UNREADABLE;
-      }
+      return whyNoJson(input.tree) ? UNREADABLE : input.tree;
     default:
       return input.kind;
   }

@@ -1,6 +1,6 @@
 // Lists of numbers as people write them: `0:10:201` is 201 numbers from 0 to 10, evenly spaced.
 
-import type { Json } from '../api/wire';
+import { parseJson, type Json } from '../api/wire';
 
 const MOST = 100_000;
 
@@ -11,7 +11,7 @@ export function linspace(low: number, high: number, n: number): number[] {
 
 /** What a text means: the numbers of a range, or JSON. Throws where it is neither. */
 export function parseNumbers(text: string): Json {
-  if (!text.includes(':') || /[[{"]/.test(text)) return JSON.parse(text) as Json;
+  if (!text.includes(':') || /[[{"]/.test(text)) return parseJson(text);
   const parts = text.split(':').map((part) => (part.trim() === '' ? NaN : Number(part)));
   const [low, high, n] = parts;
   const fits = parts.length === 3 && parts.every(Number.isFinite) && Number.isInteger(n) && n! >= 2 && n! <= MOST;

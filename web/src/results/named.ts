@@ -10,14 +10,7 @@ export interface NamedPart {
   role: Role;
 }
 
-const SYMBOLS: Record<string, string> = {
-  evaluate: 'f', grad: '∇f', jacobian: 'J', hessian: 'H', hvp: 'H·v',
-};
-
-const HEADS: Record<string, [string, string]> = {
-  grad: ['∂f/∂', ''],
-  jacobian: ['∂f/∂', ''],
-};
+const SYMBOLS = new Map([['evaluate', 'f'], ['grad', '∇f'], ['jacobian', 'J'], ['hessian', 'H'], ['hvp', 'H·v']]);
 
 function branches(value: Value): Value[] | null {
   return value.kind === 'branch' ? value.entries.map(([, part]) => part) : null;
@@ -29,11 +22,10 @@ function split(verb: string, value: Value, body: Body, role: Role): NamedPart[] 
   const list = branches(value) ?? (wrt && value.kind === 'tensor' && value.shape.length === 1 && value.shape[0] === wrt.length && !body.vmap
     ? Array.from(value.data, (item): Value => ({ kind: 'tensor', dtype: value.dtype, shape: [], data: [item] }))
     : null);
-  const head = HEADS[verb]?.[0] ?? '∂f/∂';
   if (wrt && list && list.length === wrt.length && verb !== 'hessian') {
-    return wrt.map((name, i) => ({ label: head + name, value: list[i] as Value, role }));
+    return wrt.map((name, i) => ({ label: `∂f/∂${name}`, value: list[i] as Value, role }));
   }
-  return [{ label: SYMBOLS[verb] ?? '', value, role }];
+  return [{ label: SYMBOLS.get(verb) ?? '', value, role }];
 }
 
 /** Two members of an answer that is a pair, by name or by position. */
@@ -62,7 +54,7 @@ export function named(verb: string, value: Value, body: Body): NamedPart[] {
     return [{ label: 'f', value: both[0], role: 'primal' }, { label: 'uᵀJ', value: both[1], role: 'cotangent' }];
   }
   // A solver's answer names its own members.
-  if (value.kind === 'branch' && value.named && !SYMBOLS[verb]) {
+  if (value.kind === 'branch' && value.named && !SYMBOLS.has(verb)) {
     const shown = value.entries.filter(([name]) => name !== 'trace' && (verb !== 'ode' || (name !== 'ts' && name !== 'ys')));
     return shown.map(([name, part]) => ({ label: name.replaceAll('_', ' '), value: part, role: 'primal' }));
   }

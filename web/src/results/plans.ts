@@ -34,23 +34,15 @@ export function contourOf(inputs: readonly Input[], output: Json | null): Contou
 }
 
 /** Replace some arguments by columns of points and map over them. */
-function mapped(body: Body, inputs: readonly Input[], columns: Record<string, Json>): Body {
-  const args = Object.fromEntries(
-    inputs.flatMap((input) => {
-      const value = columns[input.name] ?? wireOf(input);
-      return value === undefined ? [] : [[input.name, value]];
-    }),
-  );
-  const given = inputs.filter((input) => input.name in args);
-  const list = given.map((input) => args[input.name] as Json);
-  const axes = given.map((input) => (input.name in columns ? 0 : null));
-  const { wrt, ...rest } = body;
-  const all = given.length === inputs.length;
+function mapped(body: Body, inputs: readonly Input[], columns: ReadonlyMap<string, Json>): Body {
+  const given = inputs.flatMap(({ name, ...input }): [string, Json][] => {
+    const value = columns.get(name) ?? wireOf({ name, ...input });
+    return value === undefined ? [] : [[name, value]];
+  });
   return {
-    ...rest,
-    ...(wrt === undefined ? {} : { wrt }),
-    args: all ? list : args,
-    vmap: { in_axes: axes },
+    ...body,
+    args: given.length === inputs.length ? given.map(([, value]) => value) : Object.fromEntries(given),
+    vmap: { in_axes: given.map(([name]) => (columns.has(name) ? 0 : null)) },
   };
 }
 
@@ -69,7 +61,7 @@ export async function sweep(
   const { wrt: _, ...rest } = base;
   return Promise.all(
     orders.map(async (order) => {
-      const body = mapped(order ? { ...rest, wrt: name } : rest, inputs, { [name]: points });
+      const body = mapped(order ? { ...rest, wrt: name } : rest, inputs, new Map([[name, points]]));
       return (await numbersOf(verbs[order] ?? 'evaluate', body, signal))[0] ?? [];
     }),
   );
@@ -87,10 +79,10 @@ export async function sampleField(
   base: Body, inputs: readonly Input[], plan: ContourPlan, fine: number[], coarse: number[], signal: AbortSignal,
 ): Promise<FieldSample> {
   const { wrt: _, ...rest } = base;
-  const columns = (ticks: number[]): Record<string, Json> => {
+  const columns = (ticks: number[]): ReadonlyMap<string, Json> => {
     const pairs = ticks.flatMap((v) => ticks.map((u) => [u, v]));
-    if (plan.kind === 'vector') return { [plan.name]: pairs };
-    return { [plan.names[0]]: pairs.map(([u]) => u as number), [plan.names[1]]: pairs.map(([, v]) => v as number) };
+    if (plan.kind === 'vector') return new Map([[plan.name, pairs]]);
+    return new Map([[plan.names[0], pairs.map(([u]) => u as number)], [plan.names[1], pairs.map(([, v]) => v as number)]]);
   };
   const wrt: Json = plan.kind === 'vector' ? plan.name : plan.names;
   const [values, slopes] = await Promise.all([

@@ -108,8 +108,8 @@ export class Calls {
       // What was edited while it waited was not asked for.
       if (abort.signal.aborted || asked !== this.#asked()) return;
       const { body, settings: { verb, source } } = this.#draft;
-      if (body === null) return;
-      if (this.#check.problem) this.problem = this.#check.problem;
+      // What keeps it from running is told where it stands.
+      if (body === null || this.#check.problem) this.problem = null;
       else if (this.#server.isLong(verb)) await this.#follow(verb, body, source, abort.signal);
       else await this.#call(verb, body, source, abort.signal);
     } catch (error) {

@@ -2,6 +2,7 @@
 
 import { inputOf, isLarge, type Input } from '../inputs/input';
 import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
+import { Faults } from './faults.svelte';
 import type { Json } from '../api/wire';
 
 export const RANGE: [number, number] = [-5, 5];
@@ -12,11 +13,13 @@ export class Draft {
   /** The range that plots are drawn over. */
   range = $state<[number, number]>(RANGE);
   exampleId = $state('');
+  readonly faults = new Faults();
   /** Shapes of the result, as of the last check of this source; null while unknown. */
   output = $state.raw<Json | null>(null);
 
-  /** The body that pressing Run would send; null while an input is not readable. */
+  /** The body that pressing Run would send; null while something typed cannot be read. */
   readonly body = $derived.by<Body | null>(() => {
+    if (this.faults.first) return null;
     try {
       const body = bodyOf(this.settings, this.inputs, this.output);
       return this.inputs.some(isLarge) ? { ...body, output: { store: true } } : body;

@@ -1,7 +1,7 @@
 // From what the page shows to the exact request it sends, and back out as a plan for plots.
 
 import { wireOf, type Input } from '../inputs/input';
-import type { Json } from '../api/wire';
+import { parseJson, type Json } from '../api/wire';
 
 export type Body = { [key: string]: Json };
 
@@ -53,11 +53,7 @@ export function differentiated(settings: Settings, names: readonly string[]): st
 }
 
 /** The member that holds a direction, for verbs that push or pull one. */
-export const DIRECTION: Record<string, string> = {
-  jvp: 'tangents',
-  vjp: 'cotangents',
-  hvp: 'vectors',
-};
+export const DIRECTION = new Map([['jvp', 'tangents'], ['vjp', 'cotangents'], ['hvp', 'vectors']]);
 
 /** Arguments by position, or by name when some parameter is left to its default. */
 export function argumentsOf(inputs: readonly Input[]): Json {
@@ -93,13 +89,18 @@ function shapeless(input: Input): Json {
 }
 
 function directionOf(settings: Settings, inputs: readonly Input[], output: Json | null): Json {
-  if (settings.direction.trim()) return JSON.parse(settings.direction) as Json;
+  if (settings.direction.trim()) return parseJson(settings.direction);
   if (settings.verb === 'vjp') return output === null ? 1 : onesLike(output);
   const names = differentiated(settings, inputs.map((input) => input.name));
   const chosen = inputs.filter((input) => names.includes(input.name));
   const directions = chosen.map((input) => onesLike(shapeless(input)));
   // Tangents come one a parameter; vectors have the tree of `wrt`.
   return settings.verb !== 'jvp' && directions.length === 1 ? (directions[0] as Json) : directions;
+}
+
+/** The axis of a parameter that is mapped; null where none is. */
+export function axisOf({ vmap }: Settings, name: string): number | null {
+  return vmap && Object.hasOwn(vmap, name) ? (vmap[name] ?? null) : null;
 }
 
 /** The body of `POST /v1/{verb}`: members at their defaults are left out. */
@@ -113,12 +114,12 @@ export function bodyOf(
   if (TAKES_WRT.has(verb) && settings.wrt.length) {
     body.wrt = settings.wrt.length === 1 ? (settings.wrt[0] as string) : settings.wrt;
   }
-  const member = DIRECTION[verb];
+  const member = DIRECTION.get(verb);
   if (member) body[member] = directionOf(settings, inputs, output);
   if (verb === 'jacobian' && settings.mode !== 'auto') body.mode = settings.mode;
   if ((verb === 'jacobian' || verb === 'hessian') && settings.sparse) body.sparse = true;
   if (settings.vmap) {
-    body.vmap = { in_axes: inputs.map((input) => settings.vmap?.[input.name] ?? null) };
+    body.vmap = { in_axes: inputs.map((input) => axisOf(settings, input.name)) };
   }
   if (settings.dtype !== 'float64') body.dtype = settings.dtype;
   if (settings.device) body.device = settings.device;

@@ -2,9 +2,10 @@
 // Components read it and call its methods; its parts alone decide when the server is asked.
 
 import type { Example } from '../gallery/example';
+import type { Problem } from '../api/problem';
 import { inputOf, type Input } from '../inputs/input';
 import { DEFAULTS, type Settings } from './request';
-import { pack, unpack } from './share';
+import { LinkError, pack, unpack } from './share';
 import { Calls } from './calls.svelte';
 import { Check } from './check.svelte';
 import { Compiled } from './compiled.svelte';
@@ -21,9 +22,19 @@ export class Session extends Draft {
   readonly compiled = new Compiled();
   readonly calls = new Calls(this, this.check, this.server, this.compiled);
 
+  /** Counts what was put on the page whole: nothing that was typed before outlives it. */
+  opened = $state(0);
+
   readonly stale = $derived.by(() => {
     const { run } = this.calls;
     return run !== null && JSON.stringify([run.verb, run.body]) !== this.fingerprint;
+  });
+
+  /** What keeps the page from running: a field that cannot be read, or what the check refuses. */
+  readonly hindrance = $derived.by((): Problem | null => {
+    const fault = this.faults.first;
+    if (!fault) return this.check.problem;
+    return { type: 'about:blank', title: 'A field cannot be read', status: 0, detail: `${fault.place}: ${fault.says}` };
   });
 
   /** Put an example on the page. It is traced, not run. */
@@ -38,6 +49,7 @@ export class Session extends Draft {
   }
 
   #reset(settings: Settings, inputs: Input[]): void {
+    this.opened += 1;
     this.settings = settings;
     this.inputs = inputs;
     this.line = null;
@@ -68,7 +80,10 @@ export class Session extends Draft {
     this.calls.running = false;
   }
 
+  /** Throws a LinkError where the page holds what no link can carry. */
   async link(): Promise<string> {
+    const fault = this.faults.first;
+    if (fault) throw new LinkError(`${fault.place}: ${fault.says}`);
     return `${location.origin}${location.pathname}#${await pack(write(this))}`;
   }
 

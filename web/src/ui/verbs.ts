@@ -9,7 +9,7 @@ export interface VerbFace {
   says: string;
 }
 
-const FACES: Record<string, VerbFace> = {
+const FACES = new Map<string, VerbFace>(Object.entries<VerbFace>({
   evaluate: { notation: 'f(x)', name: 'Value', role: 'primal', says: 'Evaluate the function' },
   grad: { notation: '∇f', name: 'Gradient', role: 'cotangent', says: 'Gradient of a scalar function' },
   value_and_grad: { notation: 'f, ∇f', name: 'Value and gradient', role: 'cotangent', says: 'Both in one pass' },
@@ -26,9 +26,12 @@ const FACES: Record<string, VerbFace> = {
   eigen: { notation: 'λ', name: 'Eigenvalues', role: 'primal', says: 'A few eigenvalues and their vectors' },
   ode: { notation: 'ẏ', name: 'ODE', role: 'primal', says: 'Integrate in time' },
   fit: { notation: 'fit', name: 'Fit', role: 'cotangent', says: 'Train on data' },
-};
+}));
+
+/** Whether the page knows what a verb asks for. */
+export const isKnown = (verb: string): boolean => FACES.has(verb);
 
 /** How a verb is shown; one that the page does not know is shown by its name. */
 export function faceOf(verb: string): VerbFace {
-  return FACES[verb] ?? { notation: verb.replaceAll('_', ' '), name: verb, role: 'primal', says: verb };
+  return FACES.get(verb) ?? { notation: verb.replaceAll('_', ' '), name: verb, role: 'primal', says: verb };
 }
