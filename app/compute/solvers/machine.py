@@ -8,7 +8,7 @@ of the whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from app.core.errors import InvalidArgument
 PHASES = ("init", "advance", "finish")
 GROUPS: Mapping[str, int | None] = {"state": 0, "steps": None}
 """Inputs of the chunk programs, with the axis that ``vmap`` maps in each."""
+UNBOUNDED = 2**31 - 1
 MACHINE_OPTIONS = frozenset({"phase", "max_steps"})
 
 State = Any
@@ -45,6 +46,15 @@ class Machine(Protocol):
         ...
 
 
+@runtime_checkable
+class Striding(Protocol):
+    """A machine with a cheaper way to take many steps at once."""
+
+    def stride(self, state: State, most: Any) -> tuple[State, Any]:
+        """At least one step and at most ``most``; also how many. Never called once ``done``."""
+        ...
+
+
 def run(machine: Machine, options: Mapping[str, Any], groups: Mapping[str, Any]) -> Any:
     """The whole solve, or the phase that ``options`` names."""
     phase = options.get("phase")
@@ -69,16 +79,21 @@ def start(machine: Machine) -> State:
 
 def advance(machine: Machine, state: State, steps: Any = None) -> State:
     """Step until done, or at most ``steps`` times."""
-    if steps is None:
+    if steps is None and not isinstance(machine, Striding):
         return jax.lax.while_loop(lambda s: ~machine.done(s), machine.step, state)
+    most = jnp.asarray(UNBOUNDED, jnp.int32) if steps is None else steps
 
     def more(carry: tuple[Any, State]) -> Any:
-        return (carry[0] < steps) & ~machine.done(carry[1])
+        return (carry[0] < most) & ~machine.done(carry[1])
 
     def body(carry: tuple[Any, State]) -> tuple[Any, State]:
-        return carry[0] + 1, machine.step(carry[1])
+        count, state = carry
+        if isinstance(machine, Striding):
+            state, taken = machine.stride(state, most - count)
+            return count + taken, state
+        return count + 1, machine.step(state)
 
-    return jax.lax.while_loop(more, body, (jnp.zeros_like(steps), state))[1]
+    return jax.lax.while_loop(more, body, (jnp.zeros_like(most), state))[1]
 
 
 def _said(machine: Machine, state: State) -> dict[str, Any]:

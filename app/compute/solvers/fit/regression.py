@@ -96,9 +96,11 @@ def _trainer(call: Call) -> Trainer:
             raise InvalidArgument("the loss is one real number, or one a row", pointer="/function")
         return jnp.mean(value)
 
+    key = seed(call)
+    order = jax.random.permutation(jax.random.fold_in(key, 0), count) if held else jnp.arange(count)
     return Trainer(
         loss, parameters, data, count, optimiser(name, settings, steps), batch, epochs, held,
-        patience, seed(call),
+        order, patience, key,
     )  # fmt: skip
 
 

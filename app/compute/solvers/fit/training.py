@@ -39,9 +39,22 @@ class Training(NamedTuple):
     outcome: Any
 
 
+class Moving(NamedTuple):
+    """What a batch changes of it."""
+
+    parameters: Any
+    optimiser: Any
+    total: Any
+    batch: Any
+    finite: Any
+
+
 @dataclass(frozen=True)
 class Trainer:
-    """Minimise the mean over rows of ``loss(parameters, rows)``; data have rows in front."""
+    """Minimise the mean over rows of ``loss(parameters, rows)``; data have rows in front.
+
+    ``order``: all rows, those for training first; the last ``held`` are for validation.
+    """
 
     loss: Callable[[Any, Any], Any]
     parameters: Any
@@ -51,6 +64,7 @@ class Trainer:
     batch_size: int
     epochs: int
     held: int
+    order: Any
     patience: int | None
     key: Any
 
@@ -70,45 +84,64 @@ class Trainer:
             jnp.full((), jnp.inf, real), zero, zero,
         )  # fmt: skip
 
-    def _order(self) -> Any:
-        """All rows in the seed's order: those for training first."""
-        return jax.random.permutation(jax.random.fold_in(self.key, 0), self.rows)
-
     def _mixed(self, epoch: Any) -> Any:
         """The rows of an epoch in its order: sorting them costs more than a batch does."""
-        train = self._order()[: self.rows - self.held]
-        return train[jax.random.permutation(jax.random.fold_in(self.key, epoch + 1), train.size)]
+        if self.batch_size == self.rows:
+            return self.order
+        key = jax.random.fold_in(self.key, epoch + 1)
+        train = self.order[: self.rows - self.held]
+        return jax.random.permutation(key, train)
 
     def _kept(self) -> Any:
         """The rows held back for validation."""
-        return jax.tree.map(lambda a: a[self._order()[self.rows - self.held :]], self.data)
+        return self._taken(self.order[self.rows - self.held :])
 
-    def _batch(self, state: Training) -> Any:
-        """The rows of one batch; of all data where a batch is all."""
+    def _batch(self, order: Any, batch: Any) -> Any:
+        """The rows of one batch of an order; of all data where a batch is all."""
         if self.batch_size == self.rows:
             return self.data
-        start = state.batch * self.batch_size
-        chosen = jax.lax.dynamic_slice_in_dim(state.order, start, self.batch_size)
-        return jax.tree.map(lambda a: a[chosen], self.data)
+        start = batch * self.batch_size
+        return self._taken(jax.lax.dynamic_slice_in_dim(order, start, self.batch_size))
+
+    def _taken(self, rows: Any) -> Any:
+        return jax.tree.map(lambda a: a.at[rows].get(mode="promise_in_bounds"), self.data)
 
     def step(self, state: Training) -> Training:
         """One batch; at the last of an epoch, the epoch's accounts."""
-        value, gradient = jax.value_and_grad(self.loss)(state.parameters, self._batch(state))
-        updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.parameters)
-        parameters: Any = optax.apply_updates(state.parameters, updates)
-        parameters = jax.tree.map(lambda p, q: p.astype(q.dtype), parameters, state.parameters)
+        return self.stride(state, jnp.ones((), jnp.int32))[0]
+
+    def stride(self, state: Training, most: Any) -> tuple[Training, Any]:
+        """Batches up to the end of the epoch: what is not changed by a batch stays outside."""
+        start = state.batch
+        end = start + jnp.minimum(most, self.batches - start)
+
+        def more(now: Moving) -> Any:
+            return (now.batch < end) & now.finite
+
+        def move(now: Moving) -> Moving:
+            return self._move(now, self._batch(state.order, now.batch))
+
+        moving = Moving(state.parameters, state.optimiser, state.total, start, jnp.ones((), bool))
+        now = jax.lax.while_loop(more, move, moving)
+        outcome = jnp.where(now.finite, state.outcome, Outcome.DIVERGED).astype(jnp.int32)
         moved = state._replace(
-            parameters=parameters,
-            optimiser=optimiser,
-            batch=state.batch + 1,
-            total=state.total + value.astype(state.total.dtype),
+            parameters=now.parameters,
+            optimiser=now.optimiser,
+            batch=now.batch,
+            total=now.total,
+            outcome=outcome,
         )
-        bad = ~jnp.isfinite(value)
-        moved = moved._replace(
-            outcome=jnp.where(bad, Outcome.DIVERGED, moved.outcome).astype(jnp.int32)
-        )
-        ended = (moved.batch >= self.batches) & ~bad
-        return jax.lax.cond(ended, self._epoch, lambda s: s, moved)
+        ended = (now.batch >= self.batches) & now.finite
+        return jax.lax.cond(ended, self._epoch, lambda s: s, moved), now.batch - start
+
+    def _move(self, now: Moving, rows: Any) -> Moving:
+        """One update."""
+        value, gradient = jax.value_and_grad(self.loss)(now.parameters, rows)
+        updates, optimiser = self.optimiser.update(gradient, now.optimiser, now.parameters)
+        parameters: Any = optax.apply_updates(now.parameters, updates)
+        parameters = jax.tree.map(lambda p, q: p.astype(q.dtype), parameters, now.parameters)
+        total = now.total + value.astype(now.total.dtype)
+        return Moving(parameters, optimiser, total, now.batch + 1, jnp.isfinite(value))
 
     def _epoch(self, state: Training) -> Training:
         """Write the history; keep the best; stop when there is no more to gain."""
@@ -177,7 +210,7 @@ class Trainer:
 
         Both are compared on the rows held back, or else on the first batch.
         """
-        rows = self._kept() if self.held else self._batch(self.init())
+        rows = self._kept() if self.held else self._batch(self._mixed(jnp.zeros((), jnp.int32)), 0)
         start, end = self.loss(self.parameters, rows), self.loss(chosen, rows)
         whole = state.outcome != Outcome.DIVERGED
         worse = jnp.isfinite(start) & ~(end <= start + NOISE * jnp.abs(start))
