@@ -35,7 +35,10 @@ def is_regular(equations: Equations, x: jax.Array, consts: Sequence[jax.Array]) 
     def values(x: jax.Array) -> jax.Array:
         return equations(x, *consts)
 
-    jacobian = jax.jacfwd(values)
+    def jacobian(x: jax.Array) -> jax.Array:
+        # Linearised: what has a reverse rule of its own allows that, and no jacfwd.
+        return jax.vmap(jax.linearize(values, x)[1], out_axes=1)(jnp.eye(x.size, dtype=x.dtype))
+
     here = jacobian(x)
     noise = SAFETY * (_observed(values, x, here) + _inherited(equations, x, consts))
     errors = direct.solver(here)(False, jnp.stack([-2 * values(x), noise], 1))
@@ -61,7 +64,7 @@ def _inherited(equations: Equations, x: jax.Array, consts: Sequence[jax.Array]) 
     if not consts:
         return jnp.zeros_like(x)
     moved = [float(jnp.finfo(c.dtype).eps) * _signs(c) * c for c in consts]
-    return jax.jvp(lambda *c: equations(x, *c), tuple(consts), tuple(moved))[1]
+    return jax.linearize(lambda *c: equations(x, *c), *consts)[1](*moved)
 
 
 def _signs(like: jax.Array) -> jax.Array:

@@ -39,6 +39,37 @@ def test_many_unknowns_by_products_of_the_hessian(hessian: str | None) -> None:
     assert found["statistics"]["iterations"] < 60
 
 
+def test_functions_with_a_reverse_rule_of_their_own() -> None:
+    source = """
+@jax.custom_vjp
+def g(x):
+    return sum((x - 1) ** 4 + x**2)
+
+g.defvjp(lambda x: (g(x), x), lambda x, c: (c * (4 * (x - 1) ** 3 + 2 * x),))
+
+def least(x):
+    return g(x)
+
+def equations(x):
+    return stack([g(x) - 3, x[0] - 1])
+
+def moved(k):
+    return solve.minimize(lambda x: g(x) + k * sum(x), zeros(2))
+"""
+    # By hand: 4 (x - 1)^3 + 2 x + k = 0, so dx/dk = -1 / (12 (x - 1)^2 + 2); then
+    # 1 + (y - 1)^4 + y^2 = 3.
+    (right,) = (r.real for r in np.roots([4, -12, 14, -4]) if abs(r.imag) < 1e-9)
+    found = solve("minimize", source, [[3.0, 2.0]], entry="least")
+    assert found["success"]
+    assert found["solution"] == pytest.approx([right, right])
+    (slopes,) = Program("jacobian", source, [0.0], entry="moved").leaves([0.0])
+    assert slopes == pytest.approx([-1 / (12 * (right - 1) ** 2 + 2)] * 2)
+    zero = solve("root", source, [[3.0, 2.0]], entry="equations")
+    y = max(r.real for r in np.roots([1, -4, 7, -4, -1]) if abs(r.imag) < 1e-9)
+    assert zero["success"]
+    assert zero["solution"] == pytest.approx([1.0, y])
+
+
 def test_many_starts_reach_the_lowest_minimum() -> None:
     problem = next(each for each in problems_hs.PROBLEMS if each.number == 20)
     start = [[float(x) for x in problem.start]]

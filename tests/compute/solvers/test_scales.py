@@ -79,6 +79,38 @@ def test_an_optimiser_does_not_rest_on_a_slope() -> None:
     assert found["outcome"] == "stopped: the limit of steps was reached"
 
 
+def test_a_simplex_in_any_units() -> None:
+    source = """
+def f(x, a, b, w):
+    u = x / b
+    return a * (w * (100 * (u[1] - u[0] ** 2) ** 2 + (1 - u[0]) ** 2)
+                + (1 - w) * ((u[0] - 1) ** 2 + (u[1] - 2) ** 2))
+"""
+    made = Program("minimize", source, [[0.0, 0.0], 1.0, 1.0, 0.0], method="nelder_mead")
+    for start, height, width, valley in [
+        ((0.0, 0.0), 1e-20, 1.0, 0.0),
+        ((0.0, 0.0), 1e-30, 1e-3, 0.0),
+        ((1e6, 1e6), 1e-20, 1e6, 0.0),
+        ((-1.2, 1.0), 1e-20, 1.0, 1.0),
+        ((-1.2e-9, 1e-9), 1e12, 1e-9, 1.0),
+    ]:
+        found = made([list(start), height, width, valley])
+        assert found["success"], (start, height, found["outcome"])
+        right = [width, (2 - valley) * width]
+        assert found["solution"] == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "nelder_mead"])
+def test_low_is_what_is_low_beside_the_start(method: str) -> None:
+    # The least value is -3e9, where single precision ends at 3e38; and there is none.
+    source = "lambda x, a, s: a * (s * (x - 1) ** 2 - 3)"
+    made = Program("minimize", source, [3.0, 1.0, 1.0], dtype="float32", method=method)
+    found = made([3.0, 1e9, 1.0])
+    assert found["success"], found["outcome"]
+    assert found["solution"] == pytest.approx(1.0, abs=1e-3)
+    assert made([3.0, 1e9, -1.0])["outcome"] == ENDLESS
+
+
 ROOTLESS_OR_NOT = "lambda x, a, b, c, d: a * (x**2 + b) + c * x + d * where(x < 0.3, -1, 1)"
 
 
@@ -127,7 +159,10 @@ def test_least_squares_tells_of_bounds_and_freedom() -> None:
     assert found["solution"] == pytest.approx([0.0, 16.0])
     assert found["gradient_norm"] == pytest.approx(0.0, abs=1e-9)
     assert found["statistics"]["at_bounds"] == 1
-    assert found["statistics"]["degrees_of_freedom"] == 1
+    # x is known, so y alone is estimated: 329 / 2 over its column's square, 1 + 4.
+    assert found["statistics"]["degrees_of_freedom"] == 2
+    assert found["covariance"] == pytest.approx(np.array([[0.0, 0.0], [0.0, 32.9]]))
+    assert found["standard_errors"] == pytest.approx([0.0, np.sqrt(32.9)])
     square: dict[str, Any] = solve("least_squares", "lambda x: x**2 - 4", [[1.0, 3.0]])
     assert square["solution"] == pytest.approx([2.0, 2.0])
     assert square["statistics"]["degrees_of_freedom"] == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
@@ -13,6 +12,7 @@ from app.compute.calls.call import Call
 from app.compute.solvers import options as read
 from app.compute.solvers.box import Box
 from app.compute.solvers.equations.least_squares import METHODS, Fit, LeastSquares
+from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.machine import Machine
 from app.compute.solvers.multi_start import MultiStart, points_of
 from app.compute.solvers.outcomes import Outcome
@@ -50,29 +50,34 @@ class Fitter:
     def finish(self, state: Fit) -> dict[str, Any]:
         """Solution, rss, degrees of freedom, covariance and standard errors; outcome.
 
-        Without degrees of freedom nothing is known of the errors, and they are left out.
+        Unknowns that a bound holds are known, not estimated. Without degrees of freedom nothing
+        is known of the errors, and they are left out where that does not hang on the bounds.
         """
-        jacobian = jax.jacfwd(self.method.residuals)(state.x)
+        jacobian = jacobian_of(self.method.residuals, state.x)
         rss = state.residuals @ state.residuals
         m, n = jacobian.shape
-        freedom = m - n
         gradient, box = jacobian.T @ state.residuals, self.method.box
+        free = box.free(state.x, gradient) & (box.lower < box.upper)
+        freedom = m - jnp.sum(free, dtype=jnp.int32)
+        known = m > n or box.bounded
         return {
             "solution": self.unknowns.pack(state.x),
             "value": rss,
             "rss": rss,
-            "degrees_of_freedom": jnp.asarray(freedom, jnp.int32),
-            **(self._errors(jacobian, rss / freedom) if freedom > 0 else {}),
+            "degrees_of_freedom": freedom,
+            **(self._errors(jacobian, free, rss, freedom) if known else {}),
             "gradient_norm": box.stationarity(state.x, gradient),
-            "at_bounds": jnp.sum(~box.free(state.x, gradient), dtype=jnp.int32),
+            "at_bounds": n - jnp.sum(free, dtype=jnp.int32),
             "iterations": state.iteration,
             "evaluations": state.evaluations,
             "outcome": state.outcome,
         }
 
-    def _errors(self, jacobian: Any, variance: Any) -> dict[str, Any]:
-        """What the variance of the residuals means for the unknowns, as if there were no bounds."""
-        covariance = _covariance(jacobian) * variance
+    def _errors(self, jacobian: Any, free: Any, rss: Any, freedom: Any) -> dict[str, Any]:
+        """What the variance of the residuals means for the unknowns; 0 for those held by bounds."""
+        variance = jnp.where(freedom > 0, rss / jnp.maximum(freedom, 1), jnp.nan)
+        both = free[:, None] & free[None, :]
+        covariance = jnp.where(both, _covariance(jacobian, free) * variance, 0.0)
         return {
             "residual_standard_deviation": jnp.sqrt(variance),
             "covariance": covariance,
@@ -80,18 +85,19 @@ class Fitter:
         }
 
 
-def _covariance(jacobian: Any) -> Any:
-    """(J^T J)^-1 by singular values of the scaled columns; infinite where it is singular."""
+def _covariance(jacobian: Any, free: Any) -> Any:
+    """(J^T J)^-1 of the free columns by singular values, scaled; infinite where it is singular."""
+    jacobian = jnp.where(free, jacobian, 0.0)
     norms = jnp.linalg.norm(jacobian, axis=0)
     scale = jnp.where(norms > 0, norms, 1.0)
     finite = jnp.all(jnp.isfinite(jacobian))
     _, singular, basis = jnp.linalg.svd(
         jnp.where(finite, jacobian / scale, 0.0), full_matrices=False
     )
-    full = jacobian.shape[0] >= jacobian.shape[1]
     floor = jnp.finfo(singular.dtype).eps * max(jacobian.shape) * jnp.max(singular, initial=0.0)
-    known = jnp.all(singular > floor) & full
-    half = basis / jnp.where(singular > floor, singular, 1.0)[:, None]
+    kept = singular > floor
+    known = jnp.sum(kept) == jnp.sum(free)
+    half = jnp.where(kept, 1.0 / jnp.where(kept, singular, 1.0), 0.0)[:, None] * basis
     return jnp.where(known, half.T @ half, jnp.inf) / (scale[:, None] * scale[None, :])
 
 

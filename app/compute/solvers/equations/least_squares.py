@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from app.compute.solvers import trust_region
 from app.compute.solvers.box import Box
+from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.minimize.newton import all_finite, choose
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.trust_region import Quadratic
@@ -62,7 +63,7 @@ class LeastSquares:
 
     def step(self, fit: Fit) -> Fit:
         """Try one step; take it where the squares decrease as the linear model says."""
-        jacobian = jax.jacfwd(self.residuals)(fit.x)
+        jacobian = jacobian_of(self.residuals, fit.x)
         usable = all_finite(jacobian)
         jacobian = jnp.where(usable, jacobian, 0.0)
         columns = jnp.linalg.norm(jacobian, axis=0)

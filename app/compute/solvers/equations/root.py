@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.solvers.equations.least_squares import Fit, LeastSquares
+from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.minimize.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
@@ -42,7 +43,7 @@ def verdict(
     size of the unknowns, or rounding beside its value at the start; and a Newton step is small.
     A bare number is never small: in other units 1e-12 (x^2 + 1) is x^2 + 1, without a root.
     """
-    value, jacobian = function(x), jax.jacfwd(function)(x)
+    value, jacobian = function(x), jacobian_of(function, x)
     finite = all_finite(value, jacobian)
     jacobian = jnp.where(finite, jacobian, 0.0)
     size = _sizes(start, x)
@@ -118,7 +119,7 @@ class Secant:
     def init(self) -> Zero:
         """Evaluate function and Jacobian at the start."""
         x = self.unknowns.start
-        value, jacobian = self.function(x), jax.jacfwd(self.function)(x)
+        value, jacobian = self.function(x), jacobian_of(self.function, x)
         finite = all_finite(value, jacobian)
         zero = jnp.zeros((), jnp.int32)
         outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)

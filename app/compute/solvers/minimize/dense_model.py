@@ -31,8 +31,12 @@ class DenseModel:
 
     @classmethod
     def of(cls, function: Callable[[Any], Any], x: Any) -> DenseModel:
-        """At ``x``; the identity where second derivatives are not finite."""
-        hessian = jax.hessian(function)(x)
+        """At ``x``; the identity where second derivatives are not finite.
+
+        Linearised, which a function with a reverse rule of its own allows; jacfwd does not.
+        """
+        _, product = jax.linearize(jax.grad(function), x)
+        hessian = jax.vmap(product, out_axes=1)(jnp.eye(x.size, dtype=x.dtype))
         hessian = jnp.where(all_finite(hessian), hessian, jnp.eye(x.size))
         return cls(hessian, scale_of(jnp.diagonal(hessian)))
 

@@ -16,7 +16,7 @@ import optax
 
 from app.compute.solvers.box import Box
 from app.compute.solvers.minimize import stillness
-from app.compute.solvers.minimize.newton import Point, all_finite, choose, fell
+from app.compute.solvers.minimize.newton import Point, all_finite, choose
 from app.compute.solvers.outcomes import Outcome
 
 
@@ -38,15 +38,11 @@ class GradientDescent:
 
     def start(self, x: Any, extra: Any) -> DescentState:
         """Evaluate at the start, moved into the box."""
-        x = self.box.project(x)
-        value, gradient = jax.value_and_grad(self.value)(x, extra)
-        finite = all_finite(value, gradient)
-        steepest = self.box.stationarity(x, gradient)
-        outcome = jnp.where(finite, self._ended(steepest, value, steepest), Outcome.START)
-        zero = jnp.zeros((), jnp.int32)
-        outcome = outcome.astype(jnp.int32)
-        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
-        return DescentState(point, self.update.init(x))
+        point = Point.start(lambda x: self.value(x, extra), self.box, x)
+        ended = self._ended(point.steepest, point.value, point.steepest)
+        outcome = jnp.where(point.outcome == Outcome.RUNNING, ended, point.outcome)
+        point = point._replace(outcome=outcome.astype(jnp.int32))
+        return DescentState(point, self.update.init(point.x))
 
     def step(self, state: DescentState, extra: Any) -> DescentState:
         """One update; a point where values are not finite is not taken."""
@@ -58,12 +54,18 @@ class GradientDescent:
         slope = self.box.stationarity(x, gradient)
         steepest = jnp.where(finite, jnp.maximum(old.steepest, slope), old.steepest)
         outcome = jnp.where(finite, self._ended(slope, value, steepest), Outcome.NOT_FINITE)
-        outcome = jnp.where(fell(value, old.value), Outcome.UNBOUNDED, outcome)
+        low = stillness.endless(value, old.value, old.level)
+        outcome = jnp.where(low, Outcome.UNBOUNDED, outcome)
         x, value, gradient = choose(finite, (x, value, gradient), (old.x, old.value, old.gradient))
-        point = Point(
-            x, value, gradient, old.iteration + 1, old.evaluations + 1,
-            outcome.astype(jnp.int32), steepest,
-        )  # fmt: skip
+        point = old._replace(
+            x=x,
+            value=value,
+            gradient=gradient,
+            iteration=old.iteration + 1,
+            evaluations=old.evaluations + 1,
+            outcome=outcome.astype(jnp.int32),
+            steepest=steepest,
+        )
         return DescentState(point, memory)
 
     def _ended(self, slope: Any, value: Any, steepest: Any) -> Any:

@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.solvers.box import Box
-from app.compute.solvers.minimize.newton import Point, fell
+from app.compute.solvers.minimize import stillness
+from app.compute.solvers.minimize.newton import Point
 from app.compute.solvers.outcomes import Outcome
 
 EDGE = 0.05
@@ -27,17 +28,21 @@ LEAST_EDGE = 0.00025
 class Simplex(NamedTuple):
     """Vertices (n + 1, n), the best first, and their values; the best one as a point.
 
-    The point has no gradient: it is never taken.
+    The point has no gradient: it is never taken. ``width`` and ``height``: the longest edge and
+    the widest spread of values so far, beside which those at the end are small.
     """
 
     point: Point
     vertices: Any
     values: Any
+    width: Any
+    height: Any
 
 
 @dataclass(frozen=True)
 class NelderMead:
-    """Minimise ``value(x, extra)`` over a box. ``tolerance``: of vertices and of values."""
+    """Minimise ``value(x, extra)`` over a box. ``tolerance``: of vertices and of values, relative
+    to their size, or to 1 or to what was seen on the way if that is less."""
 
     value: Callable[[Any, Any], Any]
     box: Box
@@ -55,8 +60,11 @@ class NelderMead:
         values = self._valued(vertices, extra)
         zero = jnp.zeros((), jnp.int32)
         outcome = jnp.where(jnp.isfinite(values[0]), Outcome.RUNNING, Outcome.START)
-        point = Point(x, values[0], None, zero, zero + len(vertices), outcome)
-        return _sorted(point, vertices, values, outcome.astype(jnp.int32))
+        outcome = outcome.astype(jnp.int32)
+        level = stillness.level(x, values[0], 0.0)
+        point = Point(x, values[0], None, zero, zero + len(vertices), outcome, None, level)
+        nothing = jnp.zeros_like(values[0])
+        return _sorted(Simplex(point, vertices, values, nothing, nothing))
 
     def step(self, state: Simplex, extra: Any) -> Simplex:
         """Reflect, expand, contract or shrink."""
@@ -89,19 +97,20 @@ class NelderMead:
         cost = jnp.where(plain, 1, 2) + jnp.where(keep, 0, n)
         old = state.point
         point = old._replace(iteration=old.iteration + 1, evaluations=old.evaluations + cost)
-        return self._told(_sorted(point, vertices, values, old.outcome))
+        new = state._replace(point=point, vertices=vertices, values=values)
+        return self._told(_sorted(new))
 
     def _told(self, state: Simplex) -> Simplex:
         x, value = state.point.x, state.point.value
-        edge = jnp.max(jnp.abs(state.vertices[1:] - x))
-        spread = jnp.max(jnp.abs(state.values[1:] - value))
-        eps = jnp.finfo(x.dtype).eps
-        small = edge <= jnp.maximum(self.tolerance, 4 * eps) * jnp.maximum(1, jnp.max(jnp.abs(x)))
-        level = spread <= jnp.maximum(self.tolerance, 4 * eps) * jnp.maximum(1, jnp.abs(value))
-        outcome = jnp.where(small & level, Outcome.SIMPLEX, Outcome.RUNNING)
-        jump = (edge <= 4 * eps * jnp.max(jnp.abs(x))) & ~level
-        outcome = jnp.where(jump, Outcome.STALLED, outcome)
-        outcome = jnp.where(fell(value, jnp.inf), Outcome.UNBOUNDED, outcome).astype(jnp.int32)
+        edge, spread = _extent(state)
+        size, eps = jnp.max(jnp.abs(x)), jnp.finfo(x.dtype).eps
+        allowed = jnp.maximum(self.tolerance, 4 * eps)
+        small = edge <= allowed * jnp.maximum(size, jnp.minimum(1.0, state.width))
+        alike = spread <= allowed * jnp.maximum(jnp.abs(value), jnp.minimum(1.0, state.height))
+        outcome = jnp.where(small & alike, Outcome.SIMPLEX, Outcome.RUNNING)
+        outcome = jnp.where((edge <= 4 * eps * size) & ~alike, Outcome.STALLED, outcome)
+        low = stillness.endless(value, jnp.inf, state.point.level)
+        outcome = jnp.where(low, Outcome.UNBOUNDED, outcome).astype(jnp.int32)
         return state._replace(point=state.point._replace(outcome=outcome))
 
     def _valued(self, vertices: Any, extra: Any) -> Any:
@@ -113,8 +122,20 @@ class NelderMead:
         return jnp.where(jnp.isnan(value), jnp.inf, value)
 
 
-def _sorted(point: Point, vertices: Any, values: Any, outcome: Any) -> Simplex:
-    order = jnp.argsort(values, stable=True)
-    vertices, values = vertices[order], values[order]
-    best = point._replace(x=vertices[0], value=values[0], outcome=outcome)
-    return Simplex(best, vertices, values)
+def _sorted(state: Simplex) -> Simplex:
+    """The best vertex first, and the extent of the simplex remembered."""
+    order = jnp.argsort(state.values, stable=True)
+    vertices, values = state.vertices[order], state.values[order]
+    best = state.point._replace(x=vertices[0], value=values[0])
+    new = state._replace(point=best, vertices=vertices, values=values)
+    edge, spread = _extent(new)
+    seen = jnp.where(jnp.isfinite(spread), spread, 0.0)
+    return new._replace(
+        width=jnp.maximum(state.width, edge), height=jnp.maximum(state.height, seen)
+    )
+
+
+def _extent(state: Simplex) -> tuple[Any, Any]:
+    """The longest way from the best vertex, and the widest difference of values to its."""
+    edges = jnp.abs(state.vertices[1:] - state.vertices[0])
+    return jnp.max(edges), jnp.max(jnp.abs(state.values[1:] - state.values[0]))

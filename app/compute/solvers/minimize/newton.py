@@ -24,6 +24,7 @@ class Point(NamedTuple):
     """Where a minimiser is, and what it has cost.
 
     ``steepest``: the largest entry of all (projected) gradients so far; None without gradients.
+    ``level``: the size of values at the start.
     """
 
     x: Any
@@ -32,7 +33,19 @@ class Point(NamedTuple):
     iteration: Any
     evaluations: Any
     outcome: Any
-    steepest: Any = None
+    steepest: Any
+    level: Any
+
+    @classmethod
+    def start(cls, value: Callable[[Any], Any], box: Box, x: Any) -> Point:
+        """Evaluated at a start, moved into the box; its outcome tells whether it is finite."""
+        x = box.project(x)
+        here, gradient = jax.value_and_grad(value)(x)
+        steepest = box.stationarity(x, gradient)
+        finite = all_finite(here, gradient)
+        outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
+        zero, level = jnp.zeros((), jnp.int32), stillness.level(x, here, steepest)
+        return cls(x, here, gradient, zero, zero + 1, outcome, steepest, level)
 
 
 class NewtonState(NamedTuple):
@@ -71,14 +84,8 @@ class Newton:
 
     def start(self, x: Any, extra: Any) -> NewtonState:
         """Evaluate at the start, moved into the box."""
-        x = self.box.project(x)
-        value, gradient = jax.value_and_grad(self.value)(x, extra)
-        finite = all_finite(value, gradient)
-        zero = jnp.zeros((), jnp.int32)
-        outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
-        steepest = self.box.stationarity(x, gradient)
-        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
-        return NewtonState(point, jnp.zeros_like(value))
+        point = Point.start(lambda x: self.value(x, extra), self.box, x)
+        return NewtonState(point, jnp.zeros_like(point.value))
 
     def step(self, state: NewtonState, extra: Any) -> NewtonState:
         """Try one step; take it where it decreases the value as the model says."""
@@ -149,7 +156,8 @@ class Newton:
         outcome = jnp.where(stuck, Outcome.STALLED, Outcome.RUNNING)
         outcome = jnp.where((stuck | (flat & ~taken)) & nearly, Outcome.PRECISION, outcome)
         outcome = jnp.where(small, Outcome.GRADIENT, outcome)
-        return jnp.where(fell(tried, old.value), Outcome.UNBOUNDED, outcome).astype(jnp.int32)
+        low = stillness.endless(tried, old.value, old.level)
+        return jnp.where(low, Outcome.UNBOUNDED, outcome).astype(jnp.int32)
 
     def _promised(self, point: Point, scale: Any) -> Any:
         """What the gradient promises by the units of the unknowns; by their size without units."""
@@ -169,11 +177,6 @@ def first_radius(x: Any, gradient: Any, scale: Any) -> Any:
     size, slope = jnp.linalg.norm(scale * x), jnp.linalg.norm(gradient / scale)
     radius = jnp.where(size > 0, 0.1 * size, slope)
     return jnp.where((radius > 0) & jnp.isfinite(radius), radius, 1.0)
-
-
-def fell(value: Any, before: Any) -> Any:
-    """Whether a value is so low that no minimum is to be expected."""
-    return (value < -(jnp.finfo(value.dtype).max ** 0.2)) & (value < before)
 
 
 def all_finite(*values: Any) -> Any:

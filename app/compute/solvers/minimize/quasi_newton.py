@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from app.compute.solvers.box import Box
 from app.compute.solvers.minimize import stillness
 from app.compute.solvers.minimize.line_search import Search, Trial, search
-from app.compute.solvers.minimize.newton import Point, all_finite, choose, fell
+from app.compute.solvers.minimize.newton import Point, all_finite, choose
 from app.compute.solvers.outcomes import Outcome
 
 
@@ -63,15 +63,12 @@ class Descent:
 
     def start(self, x: Any, extra: Any) -> DescentState:
         """Evaluate at the start, moved into the box."""
-        x = self.box.project(x)
-        value, gradient = jax.value_and_grad(self.value)(x, extra)
-        steepest = self.box.stationarity(x, gradient)
-        outcome = jnp.where(steepest == 0, Outcome.GRADIENT, Outcome.RUNNING)
-        outcome = jnp.where(all_finite(value, gradient), outcome, Outcome.START)
-        zero = jnp.zeros((), jnp.int32)
-        outcome = outcome.astype(jnp.int32)
-        point = Point(x, value, gradient, zero, zero + 1, outcome, steepest)
-        return DescentState(point, self.memory.start(x), jnp.ones((), bool), jnp.zeros_like(value))
+        point = Point.start(lambda x: self.value(x, extra), self.box, x)
+        flat = (point.outcome == Outcome.RUNNING) & (point.steepest == 0)
+        outcome = jnp.where(flat, Outcome.GRADIENT, point.outcome).astype(jnp.int32)
+        point = point._replace(outcome=outcome)
+        memory = self.memory.start(point.x)
+        return DescentState(point, memory, jnp.ones((), bool), jnp.zeros_like(point.value))
 
     def step(self, state: DescentState, extra: Any) -> DescentState:
         """One line search along the remembered direction."""
@@ -122,10 +119,14 @@ class Descent:
             ok, (new.x, new.value, new.gradient), (old.x, old.value, old.gradient)
         )
         steepest = jnp.maximum(old.steepest, self.box.stationarity(x, gradient))
-        point = Point(
-            x, value, gradient, old.iteration + 1, old.evaluations + found.evaluations,
-            old.outcome, steepest,
-        )  # fmt: skip
+        point = old._replace(
+            x=x,
+            value=value,
+            gradient=gradient,
+            iteration=old.iteration + 1,
+            evaluations=old.evaluations + found.evaluations,
+            steepest=steepest,
+        )
         outcome = self._outcome(old, found, ok, s, point, downhill)
         point = point._replace(outcome=outcome)
         return DescentState(point, memory, ~ok | ~found.done, new.length * slope)
@@ -146,7 +147,7 @@ class Descent:
         outcome = jnp.where(
             stillness.small(slope, new.steepest, self.tolerance), Outcome.GRADIENT, outcome
         )
-        low = fell(found.trial.value, old.value) | fell(value, old.value)
+        low = stillness.endless(jnp.minimum(found.trial.value, value), old.value, old.level)
         return jnp.where(low, Outcome.UNBOUNDED, outcome).astype(jnp.int32)
 
 

@@ -1,4 +1,4 @@
-"""When a minimiser may rest: gradients and values are measured by what the problem itself shows.
+"""When a minimiser may rest, or falls without end: measured by what the problem itself shows.
 
 Bare numbers say nothing: 1e-12 x is as steep as x in other units. A gradient is small beside the
 steepest one seen, a value beside its own size or what that gradient is worth at the size of x.
@@ -21,6 +21,19 @@ def reach(x: Any) -> Any:
 def worth(x: Any, value: Any, steepest: Any) -> Any:
     """What changes of the value are measured in."""
     return jnp.maximum(jnp.abs(value), jnp.minimum(1.0, steepest * reach(x)))
+
+
+def level(x: Any, value: Any, steepest: Any) -> Any:
+    """The size of values at a start, 1 at least: what a fall without end is measured in."""
+    size = jnp.maximum(jnp.abs(value), jnp.asarray(steepest) * reach(x))
+    return jnp.maximum(1.0, jnp.where(jnp.isfinite(size), size, 1.0)).astype(value.dtype)
+
+
+def endless(value: Any, before: Any, level: Any) -> Any:
+    """Whether a value is so far below those at the start that no minimum is to be expected."""
+    most = float(jnp.finfo(value.dtype).max)
+    fall = most ** (0.2 if value.dtype == jnp.float64 else 0.4)
+    return (value < -jnp.minimum(fall * level, most**0.75)) & (value < before)
 
 
 def small(slope: Any, steepest: Any, tolerance: float) -> Any:
