@@ -291,7 +291,7 @@ scenario('asks for the fields of a solver in a form, or as JSON', async ({ page,
   const json = page.getByRole('textbox', { name: 'Fields of the body, as a JSON object' });
   await page.getByRole('textbox', { name: 'max steps' }).fill('7');
   await page.getByRole('textbox', { name: 'bounds' }).fill('[[-2, 2],');
-  await page.getByText('Not valid JSON yet.').waitFor();
+  await page.getByText('Not valid JSON yet.', { exact: true }).waitFor();
   await page.getByRole('textbox', { name: 'bounds' }).fill('[[-2, 2], [-2, 2], [-2, 0.5]]');
   await page.getByRole('button', { name: 'as JSON' }).click();
   const fields = JSON.parse(await json.inputValue());

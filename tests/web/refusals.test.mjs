@@ -173,6 +173,12 @@ scenario('tells of an error once, and of a function without end in words', async
     await player.write('x + 1');
     await alerts.first().waitFor({ state: 'detached' });
   }
+  // What is not finite is told by one live region, not by one within another.
+  await player.write('lambda x: jnp.log(x - x)');
+  await player.run();
+  const told = page.locator('[role=status], [aria-live]').filter({ hasText: 'Not a finite number' });
+  await told.first().waitFor();
+  assert.equal(await told.count(), 1);
   // One that only running finds out.
   await player.write('lambda x: lax.while_loop(lambda y: y > -1, lambda y: y + 1, x)');
   await player.verb('Value');

@@ -53,6 +53,11 @@ def test_a_user_on_the_playground(server: ServerProcess, chromium: str, size: st
     _drive(server, chromium, "playground.test.mjs", size)
 
 
+@pytest.mark.timeout(300)
+def test_what_the_page_refuses(server: ServerProcess, chromium: str) -> None:
+    _drive(server, chromium, "refusals.test.mjs", SIZES[0])
+
+
 @pytest.mark.timeout(600)
 def test_weight_and_smoothness(server: ServerProcess, chromium: str) -> None:
     said = _drive(server, chromium, "smooth.test.mjs", SIZES[0])

@@ -29,6 +29,8 @@ export interface Course {
   source: string;
   status: string;
   told: Progress[];
+  /** Whether it has been asked to stop. */
+  cancelling?: boolean;
 }
 
 const OVER = new Set(['done', 'failed', 'cancelled']);
@@ -160,8 +162,13 @@ export class Calls {
     const { course } = this;
     this.running = false;
     // The stream of a run stays open: it tells that the run was cancelled.
-    if (course && !isOver(course)) void api.cancel(course.run).catch((error) => (this.problem = toProblem(error)));
-    else this.#abort?.abort();
+    if (!course || isOver(course)) return this.#abort?.abort();
+    if (course.cancelling) return;
+    this.course = { ...course, cancelling: true };
+    api.cancel(course.run).catch((error) => {
+      this.problem = toProblem(error);
+      if (this.course?.run === course.run) this.course = { ...this.course, cancelling: false };
+    });
   }
 }
 
