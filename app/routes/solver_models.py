@@ -105,6 +105,7 @@ class OdeFields(SolverFields):
     adjoint: Literal["checkpoint", "backsolve"] | None = None
     noise: str | None = None
     paths: Count | None = None
+    dense: bool | Count | None = None
 
 
 class FitFields(CallFields):

@@ -49,6 +49,7 @@ class Outcome(IntEnum):
     SIMPLEX = 32
     WORSENED = 33
     LEVEL = 34
+    ROOM = 35
 
 
 SENTENCES: Mapping[Outcome, str] = MappingProxyType(
@@ -93,6 +94,7 @@ SENTENCES: Mapping[Outcome, str] = MappingProxyType(
         Outcome.SIMPLEX: "converged: the simplex and its values are within tolerance of one point",
         Outcome.WORSENED: "failed: the loss ended above its start; a lower learning_rate may help",
         Outcome.LEVEL: "finished: the training loss stopped falling",
+        Outcome.ROOM: "stopped: dense output has no room for more steps; ask for more in dense",
     }
 )
 

@@ -40,6 +40,7 @@ def _paths(call: Call, count: int) -> Any:
 
 OPTIONS = machine.MACHINE_OPTIONS | {
     "method", "tol", "rtol", "atol", "dt0", "event", "loss", "adjoint", "noise", "paths",
+    "dense",
 }  # fmt: skip
 GROUPS = {**machine.GROUPS, "t0": None, "t1": None, "ts": None, "seed": None}
 

@@ -74,6 +74,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("ode", {"adjoint": "backsolve"}, "/adjoint"),
     ("ode", {"wrt": 0}, "/wrt"),
     ("ode", {"loss": "l", "event": "g"}, "/event"),
+    ("ode", {"loss": "l", "dense": True}, "/dense"),
+    ("ode", {"dense": 10**6}, "/dense"),
     ("ode", {"loss": "l", "noise": "g", "paths": 2}, "/paths"),
     ("ode", {"noise": "g", "rtol": 1e-3}, "/rtol"),
     ("ode", {"noise": "g", "tol": 1e-3}, "/tol"),

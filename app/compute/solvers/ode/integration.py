@@ -14,6 +14,7 @@ from app.compute.solvers.ode.control import Control, growth, rms
 from app.compute.solvers.ode.events import Event
 from app.compute.solvers.ode.integrators import PATIENCE, STIFF, radius
 from app.compute.solvers.ode.overlooked import overlooked, points
+from app.compute.solvers.ode.pieces import Dense
 from app.compute.solvers.ode.steps import Slope, Stepper, Tried
 from app.compute.solvers.ode.times import Times
 from app.compute.solvers.outcomes import Outcome
@@ -36,6 +37,7 @@ class Course(NamedTuple):
     steps: Any
     rejected: Any
     outcome: Any
+    pieces: Any
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Integration:
     first: float | None
     max_steps: int
     timed: bool
+    dense: Dense | None
     answer: Callable[[Course], dict[str, Any]]
 
     def init(self) -> Course:
@@ -71,6 +74,7 @@ class Integration:
             saved=saved, index=jnp.sum(before).astype(jnp.int32),
             event=jnp.zeros((), dtype) if self.event is None else self.event.g(t0, y),
             steps=zero, rejected=zero, outcome=outcome,
+            pieces=None if self.dense is None else self.dense.start(t0, y),
         )  # fmt: skip
 
     def _first_step(self) -> Any:
@@ -140,7 +144,8 @@ class Integration:
             rejected=c.rejected + (~taken).astype(jnp.int32),
         )
         new = new._replace(outcome=self._outcome(stepper, new, taken))
-        return self._search(stepper, c, new, following, dense, taken)
+        new = self._search(stepper, c, new, following, dense, taken)
+        return self._keep(stepper, c, new, following, dense, taken)
 
     def _aim(self, stepper: Stepper, c: Course) -> tuple[Any, Any]:
         """Where the next step ends, and whether that is where it had to stop."""
@@ -221,6 +226,23 @@ class Integration:
             outcome=outcome,
             saved=jnp.where(passed, jnp.nan, new.saved),
         )
+
+    def _keep(
+        self, stepper: Stepper, old: Course, new: Course, following: Any, dense: Any, taken: Any
+    ) -> Course:
+        """Dense output of a step that was taken; stop where there is no room for another."""
+        if self.dense is None:
+            return new
+
+        def between(at: Any) -> Any:
+            return stepper.between(old.t, following, dense, at)
+
+        count, room = old.steps - old.rejected, self.dense.room
+        place = jnp.where(taken, count, room + 1)
+        pieces = self.dense.keep(old.pieces, place, (old.t, old.y), (new.t, new.y), between)
+        full = taken & (count + 1 >= room) & (new.outcome == Outcome.RUNNING)
+        outcome = jnp.where(full, Outcome.ROOM, new.outcome).astype(jnp.int32)
+        return new._replace(pieces=pieces, outcome=outcome)
 
     def done(self, state: Course) -> Any:
         """Whether there is an outcome."""

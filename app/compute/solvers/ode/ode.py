@@ -16,6 +16,7 @@ from app.compute.solvers.ode.control import Control
 from app.compute.solvers.ode.events import Event
 from app.compute.solvers.ode.integration import Course, Integration
 from app.compute.solvers.ode.integrators import ADAPTIVE, RungeKutta
+from app.compute.solvers.ode.pieces import Dense
 from app.compute.solvers.ode.right_side import RightSide, noise, require_separable
 from app.compute.solvers.ode.steps import Stepper
 from app.compute.solvers.ode.stochastic import STOCHASTIC, Brownian, Stochastic
@@ -57,7 +58,8 @@ def require_used(call: Call) -> None:
         why, hint = "means nothing without a loss", "name the loss, or leave it out"
         read.unused(call, ("adjoint", "wrt"), why, hint)
     else:
-        read.unused(call, ("event", "paths"), "is not taken beside a loss", "leave one of them out")
+        alone = ("event", "paths", "dense")
+        read.unused(call, alone, "is not taken beside a loss", "leave one of them out")
     if method(call) not in ADAPTIVE:
         why = f"means nothing to {method(call)}, whose steps are of one size"
         read.unused(call, ("tol", "rtol", "atol"), why, "dt0 is that size")
@@ -74,6 +76,8 @@ def build(call: Call, path: Any = None) -> Integration:
         return times.direction * side.f(times.direction * t, y, call.args[1:])
 
     steppers = _steppers(call, forward, side, times, path)
+    tolerance = control(call, side.y0)
+    dense = Dense.of(call, methods(method(call), tolerance), side.y0.size)
 
     def answer(course: Course) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -86,12 +90,16 @@ def build(call: Call, path: Any = None) -> Integration:
         if times.save.size:
             found["ts"] = times.asked()
             found["ys"] = jax.vmap(side.restore)(course.saved[times.place])
+        if dense is not None:
+            count = course.steps - course.rejected
+            pieces = dense.filled(course.pieces, count, course.t, course.y)
+            coefficients = jax.vmap(jax.vmap(side.restore))(pieces.coefficients)
+            found["dense"] = {"t": times.direction * pieces.t, "coefficients": coefficients}
         return found
 
     return Integration(
-        forward, steppers, side.y0, times, _event(call, side, times), control(call, side.y0),
-        step_size(call),
-        read.count(call.options, "max_steps", 100_000), _is_timed(call), answer,
+        forward, steppers, side.y0, times, _event(call, side, times), tolerance, step_size(call),
+        read.count(call.options, "max_steps", 100_000), _is_timed(call), dense, answer,
     )  # fmt: skip
 
 
