@@ -1,6 +1,6 @@
 // What the server answers, as types: functions, results, programs, devices, arrays.
 
-import type { Json } from './wire';
+import type { Json } from './json';
 
 export interface Parameter {
   name: string;

@@ -1,6 +1,6 @@
 // The typed client of the server's API: one member an endpoint.
 
-import type { Json } from './wire';
+import type { Json } from './json';
 import type {
   AbstractResult, ArrayInfo, CallResult, Device, FunctionInfo, IrText, LanguageName, OpenApi,
   PatternInfo, ProgramInfo, Stage,

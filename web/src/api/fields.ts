@@ -1,7 +1,7 @@
 // The fields of a verb as the server's document describes them: what a form needs to ask for each.
 
 import type { OpenApi } from './answers';
-import type { Json } from './wire';
+import type { Json } from './json';
 
 export interface Field {
   name: string;

@@ -1,6 +1,6 @@
 // How the page asks: the only place that calls fetch, with the key of a server that wants one.
 
-import type { Json } from './wire';
+import type { Json } from './json';
 import { problemOf, ProblemError } from './problem';
 
 export interface Answer<T> {

@@ -1,7 +1,7 @@
 // Values as they travel: numbers, nested lists, typed dense arrays, sparse matrices, references
 // and trees of these; and their shape-and-data form, which is what cards and plots read.
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+import type { Json } from './json';
 
 /** A dense array: row-major data beside its shape. */
 export interface Tensor {
@@ -43,57 +43,6 @@ export interface Stored {
 export type Value = Tensor | Sparse | Branch | Stored | Opaque;
 
 const SPECIAL = new Map([['NaN', Number.NaN], ['Infinity', Infinity], ['-Infinity', -Infinity]]);
-
-/** As deep as the server reads. */
-const DEPTH = 64;
-const WORDS = /"(?:[^"\\]|\\.)*"/g;
-const NUMBERS = /-?\d[\d.eE+-]*/g;
-
-/**
- * A value from JSON as somebody wrote it. Throws an Error that says what is wrong, numbers that
- * would be changed by being read included.
- */
-export function parseJson(text: string): Json {
-  let value: Json;
-  try {
-    value = JSON.parse(text) as Json;
-  } catch (error) {
-    throw new Error(error instanceof RangeError ? TOO_DEEP : 'Not valid JSON yet.');
-  }
-  const bare = text.replace(WORDS, '""');
-  if (depthOf(bare) > DEPTH) throw new Error(TOO_DEEP);
-  // Bare numbers are floating point at the server too; typed integers are exact there.
-  const exact = /"u?int64"/.test(text);
-  for (const [number] of bare.matchAll(NUMBERS)) {
-    if (!Number.isFinite(Number(number))) throw new Error(`${number.slice(0, 24)} is beyond what 64 bits hold: write "Infinity".`);
-    if (exact && /^-?\d{16,}$/.test(number) && BigInt(number) !== BigInt(Number(number))) {
-      throw new Error(`The page cannot hold ${number.slice(0, 24)} exactly: write these integers as base64.`);
-    }
-  }
-  return value;
-}
-
-const TOO_DEEP = `Nested deeper than ${DEPTH} levels.`;
-
-/** How many brackets of a text without words are open at most. */
-function depthOf(text: string): number {
-  let [open, most] = [0, 0];
-  for (const char of text) {
-    if (char === '[' || char === '{') most = Math.max(most, ++open);
-    else if (char === ']' || char === '}') open--;
-  }
-  return most;
-}
-
-/** What is wrong with a text that should be JSON; empty where nothing is. */
-export function whyNoJson(text: string): string {
-  try {
-    parseJson(text);
-    return '';
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
 
 /** Read one number of the wire, the three special words included; null when it is not one. */
 export function readNumber(item: Json): number | null {
@@ -159,17 +108,25 @@ function isObject(item: Json): item is { [key: string]: Json } {
   return typeof item === 'object' && item !== null && !Array.isArray(item);
 }
 
-function typed(item: { [key: string]: Json }): Tensor | null {
-  if (typeof item.dtype !== 'string' || !Array.isArray(item.shape)) return null;
-  const shape = item.shape.map(Number);
-  if (typeof item.base64 === 'string') {
-    const data = fromBase64(item.base64, item.dtype);
-    return { kind: 'tensor', dtype: item.dtype, shape, data };
-  }
-  if (item.data === undefined) return null;
-  const data: number[] = [];
-  flatten(item.data, data);
-  return { kind: 'tensor', dtype: item.dtype, shape, data };
+/** A dense array; a complex one as its two parts. */
+function typed(item: { [key: string]: Json }): Tensor | Branch | null {
+  const shape = sizes(item.shape);
+  if (typeof item.dtype !== 'string' || !shape) return null;
+  const data = typeof item.base64 === 'string' ? fromBase64(item.base64, item.dtype) : numbers(item.data);
+  const { dtype } = item;
+  const size = shape.reduce((a, b) => a * b, 1);
+  if (!dtype.startsWith('complex')) return data.length === size ? { kind: 'tensor', dtype, shape, data } : null;
+  if (data.length !== 2 * size) return null;
+  const part = (offset: number): Tensor => ({
+    kind: 'tensor', dtype: dtype === 'complex64' ? 'float32' : 'float64', shape, data: Float64Array.from({ length: size }, (_, i) => data[2 * i + offset]!),
+  });
+  return { kind: 'branch', named: true, entries: [['real part', part(0)], ['imaginary part', part(1)]] };
+}
+
+/** A shape, where it is one. */
+function sizes(item: Json | undefined): number[] | null {
+  if (!Array.isArray(item)) return null;
+  return item.every((n) => typeof n === 'number' && Number.isSafeInteger(n) && n >= 0) ? (item as number[]) : null;
 }
 
 function numbers(item: Json | undefined): ArrayLike<number> {
@@ -177,31 +134,46 @@ function numbers(item: Json | undefined): ArrayLike<number> {
   return value?.kind === 'tensor' ? value.data : [];
 }
 
-/** Row (or column) of every entry, from a compressed pointer. */
-function expand(pointer: ArrayLike<number>): Int32Array {
-  const out = new Int32Array(pointer[pointer.length - 1] ?? 0);
-  for (let i = 0; i + 1 < pointer.length; i++) out.fill(i, pointer[i], pointer[i + 1]);
+/** Whether every index is a place along an axis. */
+function areIn(indices: ArrayLike<number>, size: number): boolean {
+  for (let k = 0; k < indices.length; k++) if (!(indices[k]! >= 0 && indices[k]! < size)) return false;
+  return true;
+}
+
+/** Row (or column) of each of `count` entries, from a compressed pointer; null where it is none. */
+function expand(pointer: ArrayLike<number>, count: number): Int32Array | null {
+  if (pointer[0] !== 0 || pointer[pointer.length - 1] !== count) return null;
+  const out = new Int32Array(count);
+  for (let i = 0; i + 1 < pointer.length; i++) {
+    if (pointer[i]! > pointer[i + 1]!) return null;
+    out.fill(i, pointer[i], pointer[i + 1]);
+  }
   return out;
 }
 
-function sparse(item: { [key: string]: Json }): Sparse | null {
-  if (typeof item.layout !== 'string' || !Array.isArray(item.shape)) return null;
-  if (item.values === undefined) return null;
-  const { layout } = item;
-  const base = { kind: 'sparse' as const, layout, shape: item.shape.map(Number) };
-  const values = numbers(item.values);
-  if (layout === 'coo') {
-    return { ...base, rows: numbers(item.row), columns: numbers(item.col), values };
-  }
+/** Rows and columns of the entries of a matrix, as its layout keeps them; null where it does not. */
+function placesOf(item: { [key: string]: Json }, shape: readonly number[], count: number): [ArrayLike<number>, ArrayLike<number>] | null {
+  if (item.layout === 'coo') return [numbers(item.row), numbers(item.col)];
   const indices = numbers(item.indices);
-  if (layout === 'bcoo') {
-    const at = (offset: number) => Array.from(values, (_, i) => indices[2 * i + offset] ?? 0);
-    return { ...base, rows: at(0), columns: at(1), values };
+  if (item.layout === 'bcoo') {
+    const at = (offset: number) => Array.from({ length: count }, (_, i) => indices[2 * i + offset] ?? NaN);
+    return [at(0), at(1)];
   }
-  const expanded = expand(numbers(item.indptr));
-  return layout === 'csc'
-    ? { ...base, rows: indices, columns: expanded, values }
-    : { ...base, rows: expanded, columns: indices, values };
+  const pointer = numbers(item.indptr);
+  const expanded = pointer.length === shape[item.layout === 'csc' ? 1 : 0]! + 1 ? expand(pointer, count) : null;
+  if (!expanded) return null;
+  return item.layout === 'csc' ? [indices, expanded] : [expanded, indices];
+}
+
+function sparse(item: { [key: string]: Json }): Sparse | null {
+  const shape = sizes(item.shape);
+  if (typeof item.layout !== 'string' || shape?.length !== 2) return null;
+  const values = numbers(item.values);
+  const places = placesOf(item, shape, values.length);
+  if (!places) return null;
+  const [rows, columns] = places;
+  const fits = rows.length === values.length && columns.length === values.length && areIn(rows, shape[0]!) && areIn(columns, shape[1]!);
+  return fits ? { kind: 'sparse', layout: item.layout, shape, rows, columns, values } : null;
 }
 
 /** Read any value of the wire. */

@@ -1,7 +1,7 @@
 // The OpenAPI document as a list of operations, with an example body for each that takes one.
 
 import type { OpenApi } from '../api/answers';
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 
 export interface Field {
   name: string;

@@ -1,7 +1,7 @@
 // An example: a function, what is asked of it, and inputs; it teaches one thing.
 
 import type { Settings } from '../session/request';
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 
 export interface Example {
   id: string;

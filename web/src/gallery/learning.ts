@@ -1,6 +1,6 @@
 // Learning from data: what backpropagation gives, and models trained while one watches.
 
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 import { randomMatrix, randomVector } from '../inputs/random';
 import { digits, SIDE } from './digits';
 import type { Example } from './example';

@@ -1,6 +1,6 @@
 // Sparse matrices: dense-looking code, of which only the stored entries are computed.
 
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 import { generator, randomVector } from '../inputs/random';
 import type { Example } from './example';
 

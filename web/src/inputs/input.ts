@@ -2,7 +2,8 @@
 // tree written as JSON, an uploaded array by reference, or nothing (the default of the source).
 
 import type { ArrayInfo } from '../api/answers';
-import { parseJson, read, readNumber, whyNoJson, type Json } from '../api/wire';
+import { parseJson, whyNoJson, type Json } from '../api/json';
+import { read, readNumber } from '../api/wire';
 
 export type InputKind = 'scalar' | 'vector' | 'matrix' | 'tree' | 'reference' | 'default';
 
@@ -65,6 +66,8 @@ export function rangeFor(value: number): [number, number] {
 /** As many numbers are shown in cells of their own; more are kept as one array. */
 export const CELLS = 400;
 
+const REFERENCE = /^arr_[0-9a-f]+$/;
+
 /** The input that shows a value of the wire best. */
 export function inputOf(name: string, value: Json, hasDefault = false): Input {
   const input = emptyInput(name, hasDefault);
@@ -85,7 +88,7 @@ export function inputOf(name: string, value: Json, hasDefault = false): Input {
     }
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    if (typeof value.ref === 'string') {
+    if (typeof value.ref === 'string' && REFERENCE.test(value.ref)) {
       const reference = { id: value.ref, label: value.ref, dtype: '', shape: [], layout: '' };
       return { ...input, kind: 'reference', reference };
     }

@@ -1,6 +1,6 @@
 // Lists of numbers as people write them: `0:10:201` is 201 numbers from 0 to 10, evenly spaced.
 
-import { parseJson, type Json } from '../api/wire';
+import { parseJson, type Json } from '../api/json';
 
 const MOST = 100_000;
 

@@ -2,7 +2,7 @@
 // wants a key finds it in the environment; the key itself is never written.
 
 import type { Body } from '../session/request';
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 
 export const LANGUAGES = ['curl', 'Python', 'JavaScript', 'R', 'Julia', 'Go'] as const;
 export type SnippetLanguage = (typeof LANGUAGES)[number];

@@ -55,7 +55,7 @@ export function named(verb: string, value: Value, body: Body): NamedPart[] {
   }
   // A solver's answer names its own members.
   if (value.kind === 'branch' && value.named && !SYMBOLS.has(verb)) {
-    const shown = value.entries.filter(([name]) => name !== 'trace' && (verb !== 'ode' || (name !== 'ts' && name !== 'ys')));
+    const shown = value.entries.filter(([name]) => name !== 'trace');
     return shown.map(([name, part]) => ({ label: name.replaceAll('_', ' '), value: part, role: 'primal' }));
   }
   if (verb === 'evaluate') return [{ label: 'f', value, role: 'primal' }];

@@ -4,7 +4,8 @@ import { api } from '../api/client';
 import type { Input } from '../inputs/input';
 import { wireOf } from '../inputs/input';
 import type { Body } from '../session/request';
-import { read, type Json } from '../api/wire';
+import type { Json } from '../api/json';
+import { read } from '../api/wire';
 
 /** True when the output is one number. */
 export function isScalar(output: Json | null): boolean {

@@ -2,7 +2,8 @@
 
 import type { Progress } from '../api/answers';
 import { differentiated, type Settings } from '../session/request';
-import { read, readNumber, type Json } from '../api/wire';
+import type { Json } from '../api/json';
+import { read, readNumber } from '../api/wire';
 import type { Course, Run } from '../session/calls.svelte';
 import type { ContourPlan } from './plans';
 

@@ -2,8 +2,8 @@
 
 import { inputOf, isLarge, type Input } from '../inputs/input';
 import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
-import { Faults } from './faults.svelte';
-import type { Json } from '../api/wire';
+import { Faults, type Fault } from './faults.svelte';
+import type { Json } from '../api/json';
 
 export const RANGE: [number, number] = [-5, 5];
 
@@ -18,14 +18,19 @@ export class Draft {
   output = $state.raw<Json | null>(null);
 
   /** The body that pressing Run would send; null while something typed cannot be read. */
-  readonly body = $derived.by<Body | null>(() => {
-    if (this.faults.first) return null;
+  readonly body = $derived.by<Body | null>(() => (this.#asked instanceof Error || this.faults.first ? null : this.#asked));
+  readonly #asked = $derived.by<Body | Error>(() => {
     try {
       const body = bodyOf(this.settings, this.inputs, this.output);
       return this.inputs.some(isLarge) ? { ...body, output: { store: true } } : body;
-    } catch {
-      return null;
+    } catch (error) {
+      return error as Error;
     }
+  });
+  /** The field that keeps the page from making a request. */
+  readonly fault = $derived.by<Fault | null>(() => {
+    if (this.faults.first) return this.faults.first;
+    return this.#asked instanceof Error ? { place: 'The request', says: this.#asked.message } : null;
   });
   readonly fingerprint = $derived(JSON.stringify([this.settings.verb, this.body]));
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inputOf, wireOf } from '../inputs/input';
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 import { readLink, write } from './link';
 import { DEFAULTS } from './request';
 
@@ -38,7 +38,7 @@ describe('a link', () => {
   it('with settings that are none is refused, and told of by their name', () => {
     const wrong: [string, Json][] = [
       ['wrt', ['x', 'x']], ['wrt', [1]], ['wrt', 'x'], ['vmap', { x: 'a' }], ['vmap', []], ['vmap', { x: -1 }], ['dtype', 'float16'],
-      ['mode', 'sideways'], ['diagnose', 1], ['direction', {}], ['fields', [1]], ['fields', null], ['constructor', 1], ['source', 'y'],
+      ['mode', 'sideways'], ['diagnose', 1], ['direction', {}], ['fields', [1]], ['fields', null], ['fields', { function: 'y' }], ['constructor', 1], ['source', 'y'],
     ];
     for (const [name, value] of wrong) expect(refusal({ settings: { [name]: value } }), name).toContain(`“${name}”`);
     expect(refusal({ settings: JSON.parse('{"__proto__": {"wrt": 1}}') as Json })).toContain('“__proto__”');

@@ -3,9 +3,9 @@
 
 import { inputOf, wireOf, type Input } from '../inputs/input';
 import { isKnown } from '../ui/verbs';
-import { DEFAULTS, type Settings } from './request';
+import { DEFAULTS, OWN, type Settings } from './request';
 import { LinkError } from './share';
-import type { Json } from '../api/wire';
+import type { Json } from '../api/json';
 
 export interface Linked {
   settings: Settings;
@@ -58,7 +58,7 @@ const FITS = new Map<string, (value: Json) => boolean>([
   ['mode', (value) => value === 'auto' || value === 'forward' || value === 'reverse'],
   ['sparse', (value) => typeof value === 'boolean'],
   ['direction', (value) => typeof value === 'string'],
-  ['fields', isObject],
+  ['fields', (value) => isObject(value) && !Object.keys(value).some((name) => OWN.has(name))],
 ]);
 
 function settingsOf(given: Json): Partial<Settings> {

@@ -40,5 +40,6 @@ it('differentiates the first parameter by default, all of them for products', ()
 
 it('fills shapes', () => {
   expect(filled([2, 1], 0)).toEqual([[0], [0]]);
+  expect(() => onesLike({ dtype: 'float64', shape: [1e5, 1e5] })).toThrow('too many');
   expect(onesLike({ w: [[3]], b: 'NaN' })).toEqual({ w: [[1]], b: 1 });
 });

@@ -1,7 +1,7 @@
 // From what the page shows to the exact request it sends, and back out as a plan for plots.
 
 import { wireOf, type Input } from '../inputs/input';
-import { parseJson, type Json } from '../api/wire';
+import { parseJson, type Json } from '../api/json';
 
 export type Body = { [key: string]: Json };
 
@@ -52,6 +52,12 @@ export function differentiated(settings: Settings, names: readonly string[]): st
   return TAKES_ALL.has(settings.verb) ? [...names] : names.slice(0, 1);
 }
 
+/** Members of the body that the page asks for by other means than a solver's fields. */
+export const OWN = new Set([
+  'function', 'args', 'wrt', 'vmap', 'dtype', 'device', 'diagnose', 'mode', 'sparse', 'output',
+  'tangents', 'cotangents', 'vectors',
+]);
+
 /** The member that holds a direction, for verbs that push or pull one. */
 export const DIRECTION = new Map([['jvp', 'tangents'], ['vjp', 'cotangents'], ['hvp', 'vectors']]);
 
@@ -75,8 +81,13 @@ export function onesLike(value: Json): Json {
   return 1;
 }
 
-/** Nested lists of a shape, all of one number. */
+/** More numbers than this are not made up for a request. */
+const MOST = 1_000_000;
+
+/** Nested lists of a shape, all of one number. Throws an Error where they would be too many. */
 export function filled(shape: readonly number[], value: number): Json {
+  const count = shape.reduce((a, b) => a * b, 1);
+  if (!(count <= MOST)) throw new Error(`${shape.join(' × ')} ones are too many: give the direction itself.`);
   const [first, ...rest] = shape;
   return first === undefined ? value : Array.from({ length: first }, () => filled(rest, value));
 }

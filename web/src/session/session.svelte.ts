@@ -32,7 +32,7 @@ export class Session extends Draft {
 
   /** What keeps the page from running: a field that cannot be read, or what the check refuses. */
   readonly hindrance = $derived.by((): Problem | null => {
-    const fault = this.faults.first;
+    const { fault } = this;
     if (!fault) return this.check.problem;
     return { type: 'about:blank', title: 'A field cannot be read', status: 0, detail: `${fault.place}: ${fault.says}` };
   });
@@ -82,7 +82,7 @@ export class Session extends Draft {
 
   /** Throws a LinkError where the page holds what no link can carry. */
   async link(): Promise<string> {
-    const fault = this.faults.first;
+    const { fault } = this;
     if (fault) throw new LinkError(`${fault.place}: ${fault.says}`);
     return `${location.origin}${location.pathname}#${await pack(write(this))}`;
   }

@@ -1,7 +1,7 @@
 // The whole state of the page in a URL fragment: deflated JSON in base64url. Nothing of it
 // reaches the server by opening a link, and opening one never runs anything.
 
-import { parseJson, type Json } from '../api/wire';
+import { parseJson, type Json } from '../api/json';
 
 const PREFIX = 's=';
 /** Messengers cut longer links. */
