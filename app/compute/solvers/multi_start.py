@@ -7,7 +7,7 @@ else normally, ``spread`` times the size of each unknown away. The one given is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -87,6 +87,16 @@ def _lowest(values: Any, good: Any) -> Any:
     ranked = jnp.where(finite, values, jnp.inf)
     low = jnp.where(good & finite, ranked, jnp.inf)
     return jnp.where(jnp.any(good & finite), jnp.argmin(low), jnp.argmin(ranked))
+
+
+def from_starts(
+    call: Call, unknowns: Unknowns, box: Box, one: Callable[[Unknowns], Machine]
+) -> Machine:
+    """The machine of ``one`` start, or of all that the call asks for."""
+    points = points_of(call, unknowns, box)
+    if points is None:
+        return one(unknowns)
+    return MultiStart(lambda x: one(replace(unknowns, start=x)), points, unknowns.pack)
 
 
 def points_of(call: Call, unknowns: Unknowns, box: Box) -> Any:

@@ -9,7 +9,7 @@ One file a function, named as the function; adding the file is all that register
   over may be traced too: differentiate in it (``jax.closure_convert``, ``lax.custom_root``).
 - **Options** are keyword-only and static: read them with ``options.choice``, ``options.number``,
   ``options.count``. Wrong ones raise ``InvalidArgument`` without a pointer: the evaluator adds
-  line and column.
+  line and column. ``REFUSED`` says of options of the verb that are not taken what to do instead.
 - **The result** is the solution alone, in the shape of ``x0``; with ``full=True`` a ``NamedTuple``
   whose fields have the names that the verb's result has over HTTP, then ``success`` (a bool) and
   ``outcome`` (an index into the verb's outcomes). Where ``success`` would be false the solution is
@@ -47,7 +47,9 @@ def functions() -> Mapping[str, Callable[..., Any]]:
     """Each function of the namespace by its name, traced under the scope ``solve.<name>``."""
     return MappingProxyType(
         {
-            name: jax.named_scope(f"solve.{name}")(_with_known_options(getattr(module, name)))
+            name: jax.named_scope(f"solve.{name}")(
+                _with_known_options(getattr(module, name), getattr(module, "REFUSED", {}))
+            )
             for name, module in _modules()
         }
     )
@@ -61,8 +63,11 @@ def orders() -> Mapping[str, int]:
     )
 
 
-def _with_known_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, which says what options it takes when given another, as one of its verb."""
+def _with_known_options(
+    function: Callable[..., Any], refused: Mapping[str, str]
+) -> Callable[..., Any]:
+    """``function``, which says what options it takes when given another, as one of its verb;
+    of those in ``refused`` what to do instead."""
     parameters = inspect.signature(function).parameters
     options = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
 
@@ -72,7 +77,8 @@ def _with_known_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if unknown:
             raise InvalidArgument(
                 f"solve.{function.__name__} takes no {unknown[0]}",
-                hint=f"it takes {', '.join(options)}; options of the verb beyond these are of the "
+                hint=refused.get(unknown[0])
+                or f"it takes {', '.join(options)}; options of the verb beyond these are of the "
                 "verb alone",
             )
         return function(*args, **given)

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from app.compute.language.solve import options as read
-from app.compute.language.solve.outcomes import sound
+from app.compute.language.solve.outcomes import answer
 from app.compute.solvers import implicit
 from app.compute.solvers.equations.fixed_point import METHODS, FixedPoint, default_tolerance
 from app.compute.solvers.machine import advance, start
 from app.compute.solvers.unknowns import Unknowns
 
 ORDER = 1
-
-
-class Fixed(NamedTuple):
-    """``solution``, the largest ``residual`` there, counts, ``success`` and ``outcome``."""
-
-    solution: Any
-    residual: jax.Array
-    iterations: jax.Array
-    evaluations: jax.Array
-    success: jax.Array
-    outcome: jax.Array
 
 
 def fixed_point(
@@ -61,8 +50,4 @@ def fixed_point(
         }
 
     found, told = implicit.solution(lambda x: mapping(x) - x, x, solve)
-    success = implicit.succeeded(told["outcome"])
-    solution = unknowns.pack(sound(found, success))
-    if not read.flag("full", full):
-        return solution
-    return Fixed(solution, told["residual"], *implicit.ending(told))
+    return answer(unknowns, found, told, full)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.language.solve import options as read
-from app.compute.language.solve.outcomes import sound
+from app.compute.language.solve.outcomes import answer
 from app.compute.solvers import implicit
 from app.compute.solvers.box import unbounded
 from app.compute.solvers.equations.fitting import Fitter, default_tolerance
@@ -69,8 +69,6 @@ def least_squares(
         return 0.5 * jnp.sum(residuals(x) ** 2)
 
     found, told = implicit.solution(jax.grad(half), x, solve, symmetric=True)
-    success = implicit.succeeded(told["outcome"])
-    found = sound(found, success)
-    if not read.flag("full", full):
-        return unknowns.pack(found)
-    return Fitted(unknowns.pack(found), 2 * half(found), *implicit.ending(told))
+    return answer(
+        unknowns, found, told, full, lambda solution, x, *end: Fitted(solution, 2 * half(x), *end)
+    )

@@ -8,17 +8,23 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.language.solve import options as read
-from app.compute.language.solve.outcomes import sound
+from app.compute.language.solve.outcomes import answer
 from app.compute.solvers import implicit
 from app.compute.solvers.box import Box, unbounded
 from app.compute.solvers.machine import advance, start
-from app.compute.solvers.minimize.methods import HESSIANS, SMOOTH, Problem, method_of
+from app.compute.solvers.minimize.methods import HESSIANS, METHODS, Problem, method_of
 from app.compute.solvers.minimize.minimizing import Minimizer, default_tolerance
 from app.compute.solvers.unknowns import Unknowns
 from app.core.errors import InvalidArgument
 
 ORDER = 2
 FORMS = tuple(form for form in HESSIANS if form != "sparse")
+WITH_DERIVATIVES = tuple(name for name in METHODS if name != "nelder_mead")
+REFUSED = {
+    "constraints": "put them into f as a penalty, solve their multipliers' equations with "
+    "solve.root, or use bounds; the verb minimize takes constraints",
+}
+"""Options of the verb that are not taken here, with what to do instead."""
 
 
 class Minimum(NamedTuple):
@@ -42,10 +48,12 @@ def minimize(
     tol: float | None = None,
     max_steps: int = 10_000,
     bounds: Any = None,
+    options: Any = None,
     full: bool = False,
 ) -> Any:
     """Minimise f(x, *args) over x, from x0; ``bounds`` is [lower, upper], or such for each number.
 
+    ``method`` may be an optimiser of optax, over ``max_steps`` updates, with its ``options``.
     The answer is the x found, shaped as x0; with ``full=True`` also value, gradient_norm,
     iterations, evaluations, success and outcome. NaN where it did not converge. Differentiable in
     everything but x0: where a bound holds x the derivative is that of the bound, and NaN where the
@@ -58,11 +66,12 @@ def minimize(
     tolerance = read.tolerance(tol, default_tolerance(x.dtype))
     steps = read.count("max_steps", max_steps)
     problem = Problem(lambda x, _: value(x), x.size, box, tolerance, steps)
-    options = {
-        "method": read.choice("method", method, SMOOTH),
+    how = {
+        "method": read.choice("method", method, WITH_DERIVATIVES),
         "hessian": read.choice("hessian", hessian, FORMS),
+        "options": read.settings(options),
     }
-    machine = Minimizer(method_of(problem, options), unknowns, box, steps)
+    machine = Minimizer(method_of(problem, how), unknowns, box, steps)
 
     def solve() -> tuple[jax.Array, implicit.Told]:
         point = advance(machine, start(machine)).point
@@ -76,16 +85,11 @@ def minimize(
 
     branch = _stationary(value, box, tolerance)
     found, told = implicit.solution(lambda x: branch(x)(x), x, solve, symmetric=True, branch=branch)
-    success = implicit.succeeded(told["outcome"])
-    found = sound(found, success)
-    if not read.flag("full", full):
-        return unknowns.pack(found)
-    return Minimum(
-        unknowns.pack(found),
-        value(found),
-        told["gradient_norm"],
-        *implicit.ending(told),
-    )
+
+    def record(solution: Any, x: jax.Array, *ending: jax.Array) -> Minimum:
+        return Minimum(solution, value(x), told["gradient_norm"], *ending)
+
+    return answer(unknowns, found, told, full, record)
 
 
 def _stationary(value: Any, box: Box, tolerance: float) -> Any:

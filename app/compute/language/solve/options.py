@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core.errors import InvalidArgument, RefusedSource
@@ -52,6 +52,21 @@ def flag(name: str, value: Any) -> bool:
         _check_static(name, value)
         raise InvalidArgument(f"{name} is True or False")
     return value
+
+
+def settings(value: Any) -> Mapping[str, Any]:
+    """Options of an optimiser, by name: numbers known while tracing, words, truths and lists."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(type(name) is str for name in value):
+        raise InvalidArgument("options are a dict", hint='like {"learning_rate": 0.1}')
+    return {name: _setting(name, each) for name, each in value.items()}
+
+
+def _setting(name: str, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_setting(name, each) for each in value]
+    return value if isinstance(value, (bool, str, int)) else number(name, value)
 
 
 def _check_static(name: str, value: Any) -> None:

@@ -1,12 +1,16 @@
-"""What a function of ``solve`` hands on when it failed: NaN, never a number that looks right."""
+"""What a function of ``solve`` answers: a solution, NaN where it failed, or a record of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from app.compute.language.solve import options as read
+from app.compute.solvers import implicit
+from app.compute.solvers.unknowns import Unknowns
 from app.sparse.solve.soundness import spoiled_where_not
 
 
@@ -17,3 +21,35 @@ def sound(solution: Any, success: jax.Array) -> Any:
     0.0)`` has a derivative. Integers stay as they are: they have no NaN.
     """
     return jax.tree.map(lambda leaf: spoiled_where_not(success, jnp.asarray(leaf)), solution)
+
+
+class Solved(NamedTuple):
+    """``solution``, the largest ``residual`` there, counts, ``success`` and ``outcome``."""
+
+    solution: Any
+    residual: jax.Array
+    iterations: jax.Array
+    evaluations: jax.Array
+    success: jax.Array
+    outcome: jax.Array
+
+
+def answer(
+    unknowns: Unknowns,
+    found: jax.Array,
+    told: implicit.Told,
+    full: Any,
+    record: Callable[..., Any] | None = None,
+) -> Any:
+    """The solution ``found`` (n,), shaped as the start, or with ``full`` its record.
+
+    ``record`` takes the solution, ``found``, iterations, evaluations, success and outcome.
+    """
+    ending = implicit.ending(told)
+    found = sound(found, ending[2])
+    solution = unknowns.pack(found)
+    if not read.flag("full", full):
+        return solution
+    if record is None:
+        return Solved(solution, told["residual"], *ending)
+    return record(solution, found, *ending)

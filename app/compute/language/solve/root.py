@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from app.compute.language.solve import options as read
-from app.compute.language.solve.outcomes import sound
+from app.compute.language.solve.outcomes import answer
 from app.compute.solvers import implicit
 from app.compute.solvers.box import unbounded
 from app.compute.solvers.equations.root import verdict
@@ -18,17 +18,6 @@ from app.compute.solvers.unknowns import Unknowns
 
 ORDER = 1
 METHODS = ("newton", "broyden", "chord")
-
-
-class Root(NamedTuple):
-    """``solution``, the largest ``residual`` there, counts, ``success`` and ``outcome``."""
-
-    solution: Any
-    residual: jax.Array
-    iterations: jax.Array
-    evaluations: jax.Array
-    success: jax.Array
-    outcome: jax.Array
 
 
 def root(
@@ -63,12 +52,4 @@ def root(
         }
 
     found, told = implicit.solution(equations, x, solve)
-    return _answer(unknowns, found, told, read.flag("full", full))
-
-
-def _answer(unknowns: Unknowns, found: jax.Array, told: implicit.Told, full: bool) -> Any:
-    success = implicit.succeeded(told["outcome"])
-    x = unknowns.pack(sound(found, success))
-    if not full:
-        return x
-    return Root(x, told["residual"], *implicit.ending(told))
+    return answer(unknowns, found, told, full)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from app.compute.solvers.box import Box
 from app.compute.solvers.equations.least_squares import METHODS, Fit, LeastSquares
 from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.machine import Machine
-from app.compute.solvers.multi_start import MultiStart, points_of
+from app.compute.solvers.multi_start import from_starts
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
 
@@ -116,12 +116,7 @@ def build(call: Call) -> Machine:
     """The machine of a call. ``tol`` is relative: of squares, steps and cosines."""
     unknowns = Unknowns.of(call)
     box = read.box_or_space(call.options, unknowns.start)
-    points = points_of(call, unknowns, box)
-    if points is None:
-        return _fitter(call, unknowns, box)
-    return MultiStart(
-        lambda x: _fitter(call, replace(unknowns, start=x), box), points, unknowns.pack
-    )
+    return from_starts(call, unknowns, box, lambda start: _fitter(call, start, box))
 
 
 def _fitter(call: Call, unknowns: Unknowns, box: Box) -> Fitter:

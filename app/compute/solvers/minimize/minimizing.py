@@ -18,7 +18,7 @@ from app.compute.solvers.minimize.augmented_lagrangian import AugmentedLagrangia
 from app.compute.solvers.minimize.constraints import constraints_of
 from app.compute.solvers.minimize.methods import Method, Problem, method_of
 from app.compute.solvers.minimize.newton import Point
-from app.compute.solvers.multi_start import MultiStart, points_of
+from app.compute.solvers.multi_start import from_starts
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
 from app.core.errors import InvalidArgument
@@ -93,12 +93,7 @@ def build(call: Call) -> Machine:
     unknowns = Unknowns.of(call)
     call.require_scalar("minimize")
     box = read.box_or_space(call.options, unknowns.start)
-    points = points_of(call, unknowns, box)
-    if points is None:
-        return _machine(call, unknowns, box)
-    return MultiStart(
-        lambda x: _machine(call, replace(unknowns, start=x), box), points, unknowns.pack
-    )
+    return from_starts(call, unknowns, box, lambda start: _machine(call, start, box))
 
 
 def _machine(call: Call, unknowns: Unknowns, box: Box) -> Machine:

@@ -77,6 +77,19 @@ def f(c, loose):
     assert np.all(np.isnan(by_goal[1]))
 
 
+def test_an_optimiser_inside_a_function() -> None:
+    source = """
+def f(k):
+    rate = {"learning_rate": 0.1, "schedule": "piecewise", "boundaries": [[100, 0.1]]}
+    found = solve.minimize(
+        lambda x: sum((x - jnp.stack([k**2, 9.0])) ** 2), jnp.zeros(2), method="adam",
+        options=rate, bounds=[0, 4], max_steps=3000, full=True)
+    return jnp.where(found.success, found.solution, jnp.nan)
+"""
+    (slopes,) = ask("jacobian", source, 1.5)
+    assert slopes == pytest.approx([3.0, 0.0])  # k^2, and its upper bound
+
+
 def test_fit_and_fixed_point_against_finite_differences() -> None:
     source = """
 def f(y, k):
@@ -127,7 +140,9 @@ def f(c):
     [
         ("solve.root(lambda x: jnp.stack([x, c]), 2.0)", "as many numbers"),
         ("solve.minimize(lambda x: x * c, jnp.zeros(2))", "returns one number"),
-        ("solve.minimize(lambda x: sum(x), jnp.zeros(2), method='adam')", "unknown"),
+        ("solve.minimize(lambda x: sum(x), jnp.zeros(2), method='lbfgs')", "unknown"),
+        ("solve.minimize(lambda x: sum(x), jnp.zeros(2), options={'clip': 1})", "no options"),
+        ("solve.minimize(lambda x: sum(x), 1.0, constraints={'equality': 'h'})", "constraints"),
         ("solve.minimize(lambda x: sum(x), jnp.zeros(2), bounds=[1.0, 2.0, 3.0])", "unknowns"),
         ("solve.minimize(lambda x: sum(x), jnp.zeros(0))", "empty"),
         ("solve.root(lambda x: x, 1j)", "complex"),
