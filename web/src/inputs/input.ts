@@ -121,14 +121,6 @@ export function wireOf(input: Input): Json | undefined {
   }
 }
 
-const LARGE = 20_000;
-
-/** Whether a value is too large to travel to the page and back: its results stay at the server. */
-export function isLarge({ kind, reference }: Input): boolean {
-  if (kind !== 'reference' || !reference) return false;
-  return (reference.nse ?? reference.shape.reduce((a, b) => a * b, 1)) > LARGE;
-}
-
 export const UNREADABLE = 'unreadable';
 
 /** What tells the shape of an input; two inputs of one outline are traced alike. */

@@ -9,6 +9,7 @@ describe('plans', () => {
     const [x, y, v] = [inputOf('x', 1), inputOf('y', 2), inputOf('v', [1, 2])];
     expect(curveOf([x, v], scalar)).toEqual(['x']);
     expect(curveOf([x], { dtype: 'float64', shape: [3] })).toEqual([]);
+    for (const dtype of ['bool', 'int64', 'complex128']) expect(curveOf([x], { dtype, shape: [] })).toEqual([]);
     expect(contourOf([x, y], scalar)).toMatchObject({ kind: 'scalars', names: ['x', 'y'] });
     expect(contourOf([v], scalar)).toMatchObject({ kind: 'vector', name: 'v' });
     expect(contourOf([x, y, inputOf('z', 0)], scalar)).toBeNull();

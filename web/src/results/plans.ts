@@ -7,10 +7,10 @@ import type { Body } from '../session/request';
 import type { Json } from '../api/json';
 import { read } from '../api/wire';
 
-/** True when the output is one number. */
+/** True when the output is one real number, of which there are derivatives. */
 export function isScalar(output: Json | null): boolean {
   if (typeof output !== 'object' || output === null || Array.isArray(output)) return false;
-  return Array.isArray(output.shape) && output.shape.length === 0;
+  return Array.isArray(output.shape) && output.shape.length === 0 && /^b?float/.test(String(output.dtype));
 }
 
 /** Parameters a curve can be drawn over: scalars, when the output is one too. */

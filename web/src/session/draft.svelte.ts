@@ -1,7 +1,8 @@
 // What the page shows and would send: the source, what is asked of it, and a value for each input.
 
-import { inputOf, isLarge, type Input } from '../inputs/input';
+import { inputOf, type Input } from '../inputs/input';
 import { bodyOf, DEFAULTS, TAKES_WRT, type Body, type Settings } from './request';
+import { isLarge } from './extent';
 import { Faults, type Fault } from './faults.svelte';
 import type { Json } from '../api/json';
 
@@ -22,7 +23,7 @@ export class Draft {
   readonly #asked = $derived.by<Body | Error>(() => {
     try {
       const body = bodyOf(this.settings, this.inputs, this.output);
-      return this.inputs.some(isLarge) ? { ...body, output: { store: true } } : body;
+      return isLarge(this.settings, this.inputs, this.output) ? { ...body, output: { store: true } } : body;
     } catch (error) {
       return error as Error;
     }
