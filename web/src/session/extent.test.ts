@@ -14,6 +14,8 @@ it('keeps results at the server that the page would choke on', () => {
   expect(large('jacobian', [1000], { sparse: true })).toBe(false);
   expect(large('hessian', [])).toBe(true);
   expect(large('grad', [])).toBe(false);
+  expect(large('ode', [1000], { fields: { ts: Array.from({ length: 1001 }, (_, i) => i) } })).toBe(true);
+  expect(large('ode', [1000], { fields: { ts: [0, 1] } })).toBe(false);
   expect(isLarge({ ...DEFAULTS, verb: 'evaluate' }, [inputOf('x', 1)], { a: output(1e6), b: [output(2)] })).toBe(true);
 });
 

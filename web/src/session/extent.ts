@@ -40,6 +40,11 @@ function answered(settings: Settings, inputs: readonly Input[], output: Json | n
   const out = output === null ? 1 : countOfShapes(output);
   // Of a sparse derivative only the pattern is known, and only to the server.
   const all = settings.sparse ? Math.max(into, out) : into * out;
-  const sizes: Record<string, number> = { evaluate: out, jacobian: all, hessian: settings.sparse ? into : into * into, jvp: 2 * out };
+  const { ts } = settings.fields;
+  const times = Array.isArray(ts) ? ts.length : 1;
+  const sizes: Record<string, number> = {
+    evaluate: out, jacobian: all, hessian: settings.sparse ? into : into * into, jvp: 2 * out,
+    ode: times * inputs.reduce((sum, input) => sum + countOf(input), 0),
+  };
   return Object.hasOwn(sizes, settings.verb) ? sizes[settings.verb]! : into + out;
 }
