@@ -31,10 +31,10 @@ WAITED = {"Prefer": "respond-async, wait=30"}
 ROUNDS = 3
 STARTS = 5
 
-UNKNOWNS = 1000
+UNKNOWNS = 1800
 MINIMISED = {"method": "l_bfgs", "max_steps": 100_000}
 
-PARTICLES = 2000
+PARTICLES = 4000
 CHAIN = """
 def chain(t, y):
     q, p = jnp.split(y, 2)
@@ -42,7 +42,7 @@ def chain(t, y):
 """
 SPAN = {"t0": 0.0, "t1": 200.0, "method": "dopri5", "rtol": 1e-8, "atol": 1e-10}
 
-ROWS, COLUMNS, BATCH, EPOCHS = 8192, 64, 128, 100
+ROWS, COLUMNS, BATCH, EPOCHS = 8192, 64, 128, 200
 LOGISTIC = """
 def loss(w, x, y):
     z = x @ w

@@ -6,7 +6,7 @@ TARGET_S = 0.1
 LONGEST_S = 0.5
 OVERHEAD = 0.012
 """The share of its time that a chunk may spend on being handed over and back."""
-GROWTH, SHRINKING = 8.0, 0.2
+GROWTH, SHRINKING = 32.0, 0.2
 MOST_STEPS = 1 << 30
 
 
