@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.calls.call import Call
+from app.compute.programs.leaves import is_sparse
 from app.compute.solvers import machine
 from app.compute.solvers import options as read
 from app.compute.solvers.box import Box
@@ -114,7 +115,7 @@ def points_of(call: Call, unknowns: Unknowns, box: Box) -> Any:
 
 
 def _given(given: Any, x: Any) -> Any:
-    shape = getattr(given, "shape", ())
+    shape = () if is_sparse(given) else getattr(given, "shape", ())
     size = 1
     for length in shape[1:]:
         size *= length
@@ -124,6 +125,7 @@ def _given(given: Any, x: Any) -> Any:
             pointer="/starts",
             hint=f"one row of {x.size} numbers for each start, {MOST_STARTS} at most",
         )
+    read.require_real_numbers(given, "/starts")
     return jnp.concatenate([x[None], given.reshape(shape[0], size).astype(x.dtype)])
 
 

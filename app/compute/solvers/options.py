@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -31,6 +32,17 @@ def function(call: Call, name: Any, pointer: str) -> Callable[..., Any]:
         single = "write the source as functions, of which the last is that of the call"
         hint = error.hint if error.hint and "entry" not in error.hint else single
         raise InvalidArgument(error.detail, pointer=pointer, hint=hint) from None
+
+
+def require_real_numbers(tree: Any, pointer: str) -> None:
+    """Refuse a tree of results, or their shapes, that has complex ones: none is cut off."""
+    for leaf in jax.tree.leaves(tree):
+        if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            raise InvalidArgument(
+                f"the values are {leaf.dtype}: solvers take real ones",
+                pointer=pointer,
+                hint="take the real and imaginary parts apart, or abs(z)**2 of them",
+            )
 
 
 def number(options: Mapping[str, Any], name: str, default: float, *, at: str = "") -> float:

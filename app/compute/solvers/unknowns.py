@@ -12,6 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from app.compute.calls.call import Call
+from app.compute.solvers.options import require_real_numbers
 from app.core.errors import InvalidArgument
 
 SHOWN_UNKNOWNS = 16
@@ -110,10 +111,4 @@ def require_real(call: Call) -> None:
                     pointer=call.arguments.pointers[position],
                     hint="take the real and imaginary parts as two arguments",
                 )
-    for leaf in jax.tree.leaves(call.staged.out):
-        if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-            raise InvalidArgument(
-                f"the function returns {leaf.dtype}: solvers take real results",
-                pointer="/function",
-                hint="return the real and imaginary parts, stacked, or abs(z)**2 of them",
-            )
+    require_real_numbers(call.staged.out, "/function")

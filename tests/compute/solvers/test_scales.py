@@ -169,6 +169,24 @@ def test_least_squares_tells_of_bounds_and_freedom() -> None:
     assert not {"covariance", "standard_errors", "residual_standard_deviation"} & set(square)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_squares_neither_overflow_nor_vanish(dtype: str) -> None:
+    # By hand: (x - 1)^2 + x^2 is least at 1/2, of one degree of freedom its variance is 1/2; over
+    # the columns' square 2. Then x^3 + x = 2 has the root 1, x^2 + 1 has none.
+    source = "lambda x, a: a * concatenate([x - 1, x])"
+    fitted = Program("least_squares", source, [[3.0], 1.0], dtype=dtype)
+    root = Program("root", "lambda x, a, b, c: a * (b * x**3 + (1 - b) * x**2 + b * x + c)",
+                   [3.0, 1.0, 1.0, 1.0], dtype=dtype)  # fmt: skip
+    for height in (1e-30, 1e-19, 1e15, *((1e-170, 1e150) if dtype == "float64" else ())):
+        found = fitted([[3.0], height])
+        assert found["success"], (height, found["outcome"])
+        assert found["solution"] == pytest.approx([0.5], rel=1e-5)
+        assert found["standard_errors"] == pytest.approx([0.5], rel=1e-5)
+        assert root([3.0, height, 1.0, -2.0])["solution"] == pytest.approx(1.0, rel=1e-5)
+        assert root([3.0, height, 1.0, -2.0])["success"]
+        assert not root([3.0, height, 0.0, 1.0])["success"]
+
+
 def test_a_short_step_is_no_fixed_point() -> None:
     options = {"method": "plain", "max_steps": 500}
     made = Program("fixed_point", "lambda x, a, b: a * x + b", [0.0, 1.0, 1e-12], **options)

@@ -69,6 +69,8 @@ def ode(
         value = f(direction * t, restore(y), *given)
         if jax.tree.map(jnp.shape, value) != jax.tree.map(jnp.shape, restore(y)):
             raise InvalidArgument("f returns other shapes than y has", hint="dy/dt is like y")
+        if any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(value)):
+            raise InvalidArgument("f returns complex numbers; y is real")
         return direction * ravel_pytree(value)[0].astype(start.dtype)
 
     def stretch(now: Marched, end: Any) -> tuple[Marched, Any]:

@@ -42,7 +42,7 @@ class Fitter:
         """Iteration, sum of squares, largest cosine of residuals and columns, and the point."""
         return {
             "iteration": state.iteration,
-            "value": state.residuals @ state.residuals,
+            "value": state.values @ state.values,
             "gradient_norm": state.slope,
             **shown(state.x),
         }
@@ -53,10 +53,11 @@ class Fitter:
         Unknowns that a bound holds are known, not estimated. Without degrees of freedom nothing
         is known of the errors, and they are left out where that does not hang on the bounds.
         """
-        jacobian = jacobian_of(self.method.residuals, state.x)
-        rss = state.residuals @ state.residuals
+        residuals, unit = state.residuals, state.unit
+        jacobian = jacobian_of(self.method.residuals, state.x) / unit
+        rss = state.values @ state.values
         m, n = jacobian.shape
-        gradient, box = jacobian.T @ state.residuals, self.method.box
+        gradient, box = jacobian.T @ residuals * unit * unit, self.method.box
         free = box.free(state.x, gradient) & (box.lower < box.upper)
         freedom = m - jnp.sum(free, dtype=jnp.int32)
         known = m > n or box.bounded
@@ -65,21 +66,32 @@ class Fitter:
             "value": rss,
             "rss": rss,
             "degrees_of_freedom": freedom,
-            **(self._errors(jacobian, free, rss, freedom) if known else {}),
+            **(self._errors(jacobian, free, residuals, unit, freedom) if known else {}),
             "gradient_norm": box.stationarity(state.x, gradient),
             "at_bounds": n - jnp.sum(free, dtype=jnp.int32),
             "iterations": state.iteration,
             "evaluations": state.evaluations,
-            "outcome": state.outcome,
+            "outcome": jnp.where(jnp.isfinite(rss), state.outcome, self._lost(state)),
         }
 
-    def _errors(self, jacobian: Any, free: Any, rss: Any, freedom: Any) -> dict[str, Any]:
-        """What the variance of the residuals means for the unknowns; 0 for those held by bounds."""
-        variance = jnp.where(freedom > 0, rss / jnp.maximum(freedom, 1), jnp.nan)
+    def _lost(self, state: Fit) -> Any:
+        """The outcome where the sum of squares is not finite: never a success."""
+        start = state.outcome == Outcome.START
+        return jnp.where(start, Outcome.START, Outcome.NOT_FINITE).astype(jnp.int32)
+
+    def _errors(
+        self, jacobian: Any, free: Any, residuals: Any, unit: Any, freedom: Any
+    ) -> dict[str, Any]:
+        """What the variance of the residuals means for the unknowns; 0 for those held by bounds.
+
+        Both are in ``unit``, of which the errors of unknowns know nothing.
+        """
+        variance = residuals @ residuals / jnp.maximum(freedom, 1)
+        variance = jnp.where(freedom > 0, variance, jnp.nan)
         both = free[:, None] & free[None, :]
         covariance = jnp.where(both, _covariance(jacobian, free) * variance, 0.0)
         return {
-            "residual_standard_deviation": jnp.sqrt(variance),
+            "residual_standard_deviation": jnp.sqrt(variance) * unit,
             "covariance": covariance,
             "standard_errors": self.unknowns.pack(jnp.sqrt(jnp.diagonal(covariance))),
         }

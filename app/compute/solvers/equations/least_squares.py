@@ -30,16 +30,26 @@ Box's three-dimensional one ends in a flat tail.
 
 
 class Fit(NamedTuple):
-    """Where the iteration is, with the residuals (m,) there, and what it has cost."""
+    """Where the iteration is, with the residuals (m,) there, and what it has cost.
+
+    Residuals are in ``unit``, their size at the start as a power of two: their squares neither
+    overflow nor vanish.
+    """
 
     x: Any
     residuals: Any
+    unit: Any
     scale: Any
     radius: Any
     slope: Any
     iteration: Any
     evaluations: Any
     outcome: Any
+
+    @property
+    def values(self) -> Any:
+        """The residuals as the function has them."""
+        return self.residuals * self.unit
 
 
 @dataclass(frozen=True)
@@ -56,14 +66,16 @@ class LeastSquares:
         """Evaluate at the start, moved into the box."""
         x = self.box.project(x)
         residuals = self.residuals(x)
+        unit = _unit(residuals)
         zero, real = jnp.zeros((), jnp.int32), jnp.zeros((), x.dtype)
         finite = all_finite(residuals)
         outcome = jnp.where(finite, Outcome.RUNNING, Outcome.START).astype(jnp.int32)
-        return Fit(x, residuals, jnp.zeros_like(x), real, real, zero, zero + 1, outcome)
+        none = jnp.zeros_like(x)
+        return Fit(x, residuals / unit, unit, none, real, real, zero, zero + 1, outcome)
 
     def step(self, fit: Fit) -> Fit:
         """Try one step; take it where the squares decrease as the linear model says."""
-        jacobian = jacobian_of(self.residuals, fit.x)
+        jacobian = jacobian_of(self.residuals, fit.x) / fit.unit
         usable = all_finite(jacobian)
         jacobian = jnp.where(usable, jacobian, 0.0)
         columns = jnp.linalg.norm(jacobian, axis=0)
@@ -74,7 +86,7 @@ class LeastSquares:
         gradient = jacobian.T @ fit.residuals
         s = self._propose(fit, jacobian, gradient, scale, radius)
         x = self.box.project(fit.x + s)
-        residuals = self.residuals(x)
+        residuals = self.residuals(x) / fit.unit
         return self._judge(fit, usable, jacobian, gradient, scale, radius, x, residuals)
 
     def _propose(self, fit: Fit, jacobian: Any, gradient: Any, scale: Any, radius: Any) -> Any:
@@ -128,8 +140,15 @@ class LeastSquares:
         kept, residuals = choose(taken, (x, residuals), (fit.x, fit.residuals))
         over = (fit.iteration + 1 >= self.max_steps) & (outcome == Outcome.RUNNING)
         outcome = jnp.where(over, Outcome.LIMIT, outcome).astype(jnp.int32)
-        return Fit(
-            kept, residuals, scale, resized, slope, fit.iteration + 1, fit.evaluations + 1, outcome
+        return fit._replace(
+            x=kept,
+            residuals=residuals,
+            scale=scale,
+            radius=resized,
+            slope=slope,
+            iteration=fit.iteration + 1,
+            evaluations=fit.evaluations + 1,
+            outcome=outcome,
         )
 
     def _outcome(
@@ -155,6 +174,15 @@ class LeastSquares:
         zero = (best <= jnp.finfo(x.dtype).tiny) | ((outcome != 0) & (jnp.sqrt(best) <= dust))
         outcome = jnp.where(zero, Outcome.RESIDUAL, outcome)
         return jnp.where(usable, outcome, Outcome.NOT_FINITE)
+
+
+def _unit(residuals: Any) -> Any:
+    """A power of two of the size of the largest; 1 where that is none."""
+    size = jnp.max(jnp.abs(residuals), initial=0.0)
+    info = jnp.finfo(residuals.dtype)
+    size = jnp.clip(size, info.tiny, 0.25 * info.max)
+    unit = jax.lax.reduce_precision(size, info.nexp, 0)
+    return jnp.where(jnp.any(residuals != 0) & jnp.isfinite(unit), unit, 1.0)
 
 
 def _model(fit: Fit, jacobian: Any, s: Any) -> Any:

@@ -95,7 +95,7 @@ class GlobalNewton:
 
     def progress(self, state: Fit) -> dict[str, Any]:
         """Iteration, the largest value in size, and the point."""
-        residual = jnp.max(jnp.abs(state.residuals))
+        residual = jnp.max(jnp.abs(state.values))
         return {"iteration": state.iteration, "residual": residual, **shown(state.x)}
 
     def finish(self, state: Fit) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class GlobalNewton:
         outcome = verdict(
             self.fit.residuals, self.unknowns.start, state.x, state.outcome, self.tolerance
         )
-        return answer(self.unknowns, state.x, state.residuals, state, outcome)
+        return answer(self.unknowns, state.x, state.values, state, outcome)
 
 
 @dataclass(frozen=True)

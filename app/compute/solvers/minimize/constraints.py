@@ -71,7 +71,9 @@ def _stacked(call: Call, unknowns: Unknowns, names: Any, kind: str) -> Callable[
         args = list(call.args)
         for position, tree in zip(call.wrt.positions, unknowns.trees(x), strict=True):
             args[position] = tree
-        parts = [ravel_pytree(results.arrays(function(*args)))[0] for function in functions]
+        values = [results.arrays(function(*args)) for function in functions]
+        read.require_real_numbers(values, where)
+        parts = [ravel_pytree(value)[0] for value in values]
         return jnp.concatenate([jnp.zeros(0, x.dtype), *parts]).astype(x.dtype)
 
     return stacked

@@ -182,6 +182,7 @@ def _event(call: Call, side: RightSide, times: Times) -> Event | None:
         value = results.arrays(function(times.direction * t, side.restore(y), *parameters))
         if getattr(value, "size", None) != 1:
             raise InvalidArgument("the event is one number", pointer="/event")
+        read.require_real_numbers(value, "/event")
         return jnp.reshape(value, ()).astype(y.dtype)
 
     return Event(g)

@@ -57,6 +57,13 @@ def _by(call: Call, which: int) -> dict[str, Any]:
         number = results.arrays(loss(shown))
         if getattr(number, "size", None) != 1:
             raise InvalidArgument("the loss is one number", pointer="/loss")
+        read.require_real_numbers(number, "/loss")
+        if not jnp.issubdtype(number.dtype, jnp.floating):
+            raise InvalidArgument(
+                f"the loss is {number.dtype}: it has no gradient",
+                pointer="/loss",
+                hint="return a floating number: a comparison or an index has no derivative",
+            )
         return jnp.reshape(number, ()), (good & solver.times.good, shown, steps)
 
     argnums = tuple(range(len(call.points)))

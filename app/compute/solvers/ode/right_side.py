@@ -39,6 +39,7 @@ class RightSide:
                 "needed",
                 pointer=call.arguments.pointers[0],
             )
+        read.require_real_numbers(call.staged.out, "/function")
         wanted = [leaf.shape for leaf in jax.tree.leaves(start)]
         given = [leaf.shape for leaf in jax.tree.leaves(call.staged.out)]
         if wanted != given:
@@ -67,6 +68,7 @@ def noise(call: Call, side: RightSide) -> tuple[Callable[[Any, Any, Any], Any], 
     def g(t: Any, y: Any, parameters: Any) -> Any:
         value = function(jnp.asarray(t, side.y0.dtype), side.restore(y), *parameters)
         leaves = jax.tree.leaves(results.arrays(value))
+        read.require_real_numbers(leaves, "/noise")
         if len(leaves) == len(tree) and all(map(_alike, leaves, tree)):
             return ravel_pytree(leaves)[0].astype(side.y0.dtype)
         if len(leaves) == len(tree) == 1 and leaves[0].shape[:-1] == tree[0].shape:
