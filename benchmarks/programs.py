@@ -12,7 +12,7 @@ import numpy as np
 from app.compute.engine import Engine
 from app.compute.limits import EngineLimits
 from app.compute.programs.precision import precision
-from app.compute.programs.trace import Program
+from app.compute.programs.program import Program
 from app.compute.spec import ProgramSpec
 from app.core.values import Structure, aval_of, unflatten
 from app.sparse.canonical import Canonical
