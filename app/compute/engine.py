@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from app.compute.explain import diagnose, ir, lines
+from app.compute.explain import diagnose, ir, lines, pushed
 from app.compute.language import parse
 from app.compute.limits import EngineLimits
 from app.compute.programs import bounds, executable
@@ -101,7 +101,8 @@ class Engine:
     def ir(self, spec: ProgramSpec, stage: str) -> dict[str, Any]:
         """The program's text at a stage (jaxpr, stablehlo, hlo) with its line map."""
         ir.require_stage(stage)
-        traced = trace(spec, self._limits)
+        with precision(spec.dtype), refusing():
+            traced = pushed.marked(spec, trace(spec, self._limits))
         reversals = lines.reversals(scope for _, scope in bounds.equations(traced.closed.jaxpr))
         if stage == "jaxpr":
             return ir.jaxpr(traced.closed, reversals)
@@ -112,6 +113,6 @@ class Engine:
 
     def diagnose(self, spec: ProgramSpec, leaves: Sequence[np.ndarray]) -> list[dict[str, Any]]:
         """The first operations whose results are not finite although their inputs are."""
-        traced = trace(spec, self._limits)
         with precision(spec.dtype), refusing():
+            traced = pushed.marked(spec, trace(spec, self._limits))
             return diagnose.diagnose(traced.closed, leaves, self._limits.diagnosed_equations)

@@ -12,9 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PRIMAL, TANGENT, COTANGENT = "primal", "tangent", "cotangent"
+OWN, PUSHED = "own", "pushed"
+"""Scopes by which ``pushed`` tells the function itself from its tangent in forward mode."""
 
 _LINE = re.compile(r"(?:^|[/(\[])L(\d+)(?=$|[/)\]])")
 _OPENING = re.compile(r"(\w*)\(|\)")
+_MARK = re.compile(rf"(?:^|[/(\[])({OWN}|{PUSHED})(?=$|[/)\]])")
 _SOLVER = re.compile(r"(?:^|[/(\[])(solve\.\w+)(?=$|[/)\]])")
 
 
@@ -53,10 +56,14 @@ def role(scope: str, reversals: int) -> str:
 
     Reverse mode evaluates the function below a ``jvp`` too, of which only the linear half is
     transposed: of nested ones, as many as the program has ``reversals`` are no push forward. Within
-    forward mode the function's own operations carry the scope of its tangent, and its role.
+    forward mode the function's own operations carry the scope of its tangent: there the marks of
+    ``pushed`` tell, the innermost first.
     """
     if "transpose(" in scope:
         return COTANGENT
+    marks = _MARK.findall(scope)
+    if marks:
+        return PRIMAL if marks[-1] == OWN else TANGENT
     return TANGENT if _nested(scope, "jvp") > reversals else PRIMAL
 
 

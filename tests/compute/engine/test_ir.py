@@ -58,12 +58,50 @@ def test_roles_of_each_mode(engine: Engine) -> None:
     assert set(roles_of(engine, "hessian", "mul")) == {"tangent", "cotangent"}
 
 
+FORWARD = """def f(x):
+    y = jnp.exp(x) * 2.0
+    z, _ = lax.scan(lambda c, a: (c * a, None), y[0], x)
+    return y * z
+"""
+
+
+@pytest.mark.parametrize("stage", ["jaxpr", "stablehlo"])
+@pytest.mark.parametrize(
+    ("verb", "extra"), [("jvp", {"tangents": [[1.0, 1.0]]}), ("jacobian", {"mode": "forward"})]
+)
+def test_forward_mode_tells_the_function_from_its_tangent(
+    engine: Engine, verb: str, extra: dict[str, object], stage: str
+) -> None:
+    spec, _ = spec_of(verb, {"function": FORWARD, "args": [[1.0, 2.0]], **extra})
+    found = engine.ir(spec, stage)
+    text = found["text"].splitlines()
+
+    def roles(operation: str, line: int) -> list[str]:
+        return sorted(
+            entry["role"]
+            for entry in found["lines"]
+            if operation in text[entry["n"] - 1] and entry["source"][-1] == line
+        )
+
+    exp, product = (" exp ", " mul ") if stage == "jaxpr" else ("exponential", "stablehlo.multiply")
+    own = 2 if verb == "jvp" else 1  # jvp evaluates the function for its value too
+    assert roles(exp, 2) == ["primal"] * own
+    assert roles(product, 2) == ["primal"] * own + ["tangent"] * 2  # exp'(x) v, times 2
+    # c a in the loop, and its derivative c' a + c a'; likewise y z, outside
+    assert roles(product, 3) == ["primal"] * own + ["tangent"] * 2
+    unused = stage != "jaxpr"  # lowering leaves out the value beside the tangent: none asks for it
+    assert roles(product, 4) == ["primal"] * (own - unused) + ["tangent"] * 2
+
+
 def test_depth_of_transforms() -> None:
     assert lines.reversals(["jit(f)/jvp(L2)/mul", "transpose(jvp(L2))/transpose(jvp(L3))"]) == 1
     assert lines.reversals(["transpose(jvp(transpose(jvp(L2))))"]) == 2
     assert lines.reversals([]) == 0
     assert lines.role("jit(f)/jvp(L2)/jvp(exp)", 1) == "primal"
     assert lines.role("vmap(jvp(jvp(L2)))", 1) == "tangent"
+    assert lines.role("jvp(L2/own)", 0) == "primal"
+    assert lines.role("jvp(L2)/while/body/L3/pushed/L4/own", 0) == "primal"
+    assert lines.role("L3/pushed/mul", 0) == "tangent"
 
 
 @pytest.mark.parametrize("stage", STAGES)
