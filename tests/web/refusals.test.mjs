@@ -78,6 +78,24 @@ scenario('runs nothing while a field holds no number, and names the field', asyn
   await said.waitFor({ state: 'detached' });
 }, { expectedStatus: [422] });
 
+scenario('asks a server that is away, or refuses to read, once an edit', async ({ page, player, seen }) => {
+  await player.results();
+  const asked = () => seen.requests.filter((request) => request === 'POST /v1/functions').length;
+  for (const [status, detail] of [[503, 'draining'], [413, 'too large']]) {
+    const body = JSON.stringify({ type: 'about:blank', title: 'Not now', status, detail });
+    await page.route('**/v1/functions', (route) => route.fulfill({ status, body, contentType: 'application/problem+json' }));
+    const before = asked();
+    await player.write(`x * ${status}`);
+    await page.getByRole('alert').getByText(detail).waitFor();
+    await page.waitForTimeout(1000);
+    assert.ok(asked() - before <= 2, `${asked() - before} times`);
+    await page.unroute('**/v1/functions');
+    // It is asked again by the next run.
+    await player.run();
+    await player.until(() => player.numbers(), ([first]) => first === String(status));
+  }
+}, { expectedStatus: [422, 503, 413] });
+
 scenario('keeps every number that is pasted, and every digit of a table', async ({ page, player }) => {
   await player.write('jnp.sum(v)');
   await page.getByRole('textbox', { name: 'v[0]' }).waitFor();

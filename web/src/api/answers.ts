@@ -58,7 +58,10 @@ export interface Progress {
   /** Where the solver is, of few unknowns. */
   x?: Json;
   fraction?: number;
+  step_size?: number;
   seconds?: number;
+  /** What is left at this pace, in seconds. */
+  left_s?: number;
 }
 
 export interface ProgramInfo {

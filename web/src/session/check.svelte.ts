@@ -25,6 +25,8 @@ export class Check {
   #abort: AbortController | null = null;
   /** The check of what the page now shows, once begun. */
   #current: Promise<void> | null = null;
+  /** Counts what changed on the page. */
+  #edits = 0;
   #described = '';
   #evaluated = '';
   /** Of an integrated function, its variable. */
@@ -47,18 +49,19 @@ export class Check {
   edited(pause = PAUSE_MS): void {
     this.#abort?.abort();
     this.#current = null;
+    this.#edits += 1;
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => void this.settle(), pause);
   }
 
   /** Return once what the page shows has been checked; without the pause. */
   async settle(): Promise<void> {
-    let begun: Promise<void> | null;
+    let edits: number;
     do {
+      edits = this.#edits;
       clearTimeout(this.#timer);
-      begun = this.#current ??= this.#ask();
-      await begun;
-    } while (this.#current !== begun);
+      await (this.#current ??= this.#ask());
+    } while (edits !== this.#edits);
   }
 
   async #ask(): Promise<void> {
