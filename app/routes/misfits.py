@@ -93,7 +93,10 @@ def _path(location: Sequence[int | str]) -> tuple[int | str, ...]:
 
 
 def _names_a_type(step: int | str) -> bool:
-    return isinstance(step, str) and (step in {"int", "str", "float", "bool"} or "[" in step)
+    plain = {"int", "str", "float", "bool"}
+    return isinstance(step, str) and (
+        step in plain or "[" in step or step.startswith("constrained-")
+    )
 
 
 def _known(model: type[BaseModel], path: tuple[int | str, ...]) -> str:

@@ -39,6 +39,13 @@ def test_what_does_not_fit_is_told_in_the_words_of_the_api(
     assert (hint or "") in (caught.value.hint or "")
 
 
+def test_branches_of_a_union_are_no_part_of_the_path() -> None:
+    for fields, pointer in [({"dense": 0}, "/dense"), ({"atol": [1e-3, 0]}, "/atol/1")]:
+        with pytest.raises(InvalidArgument, match="more than 0") as caught:
+            validate(VERB_FIELDS["ode"], {"function": "x", **fields})
+        assert caught.value.pointer == pointer
+
+
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(InvalidArgument, match="'function' is missing") as caught:
         validate(VERB_FIELDS["grad"], {})

@@ -29,7 +29,7 @@ TRACING = (
 HINTS = (
     ("Reverse-mode differentiation does not work", "use lax.scan, or a fixed number of steps"),
     ("Forward-mode", "use mode reverse, or grad"),
-    ("forward-mode autodiff (jvp) to a custom_vjp", "use mode reverse, or vjp"),
+    ("forward-mode autodiff (jvp) to a custom_vjp", "use mode reverse, or vjp; of ode tsit5"),
     ("vmap", "check in_axes: null shares an argument, an axis number maps over it"),
     ("zero-size", "the array has no entries to reduce over"),
 )

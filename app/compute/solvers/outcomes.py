@@ -50,6 +50,7 @@ class Outcome(IntEnum):
     WORSENED = 33
     LEVEL = 34
     ROOM = 35
+    FLAT = 36
 
 
 SENTENCES: Mapping[Outcome, str] = MappingProxyType(
@@ -95,6 +96,8 @@ SENTENCES: Mapping[Outcome, str] = MappingProxyType(
         Outcome.WORSENED: "failed: the loss ended above its start; a lower learning_rate may help",
         Outcome.LEVEL: "finished: the training loss stopped falling",
         Outcome.ROOM: "stopped: dense output has no room for more steps; ask for more in dense",
+        Outcome.FLAT: "stopped: the function has the same value at and all around the start; start "
+        "elsewhere, or send the unknowns in other units",
     }
 )
 

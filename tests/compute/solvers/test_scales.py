@@ -87,6 +87,9 @@ def f(x, a, b, w):
                 + (1 - w) * ((u[0] - 1) ** 2 + (u[1] - 2) ** 2))
 """
     made = Program("minimize", source, [[0.0, 0.0], 1.0, 1.0, 0.0], method="nelder_mead")
+    unseen = made([[1.0, 1.0], 1.0, 1e18, 0.0])  # 5 +- 1e-18
+    assert unseen["outcome"].startswith("stopped: the function has the same value")
+    assert not unseen["success"]
     for start, height, width, valley in [
         ((0.0, 0.0), 1e-20, 1.0, 0.0),
         ((0.0, 0.0), 1e-30, 1e-3, 0.0),
@@ -185,6 +188,16 @@ def test_squares_neither_overflow_nor_vanish(dtype: str) -> None:
         assert root([3.0, height, 1.0, -2.0])["solution"] == pytest.approx(1.0, rel=1e-5)
         assert root([3.0, height, 1.0, -2.0])["success"]
         assert not root([3.0, height, 0.0, 1.0])["success"]
+
+
+def test_a_start_far_from_the_solution_is_left() -> None:
+    # Residuals at 1 and at 0 do not show that x is there at all beside 3e20.
+    source = "lambda x, w: concatenate([x / w - 3, x / w - 3, 2 * x / w])"
+    made = Program("least_squares", source, [[1.0], 1.0])
+    for start in (1.0, 0.0):
+        found = made([[start], 1e20])
+        assert found["success"], found["outcome"]
+        assert found["solution"] == pytest.approx([1e20])
 
 
 def test_a_short_step_is_no_fixed_point() -> None:

@@ -81,8 +81,7 @@ class LeastSquares:
         columns = jnp.linalg.norm(jacobian, axis=0)
         scale = jnp.maximum(fit.scale, columns)
         scale = jnp.where(scale > 0, scale, 1.0)
-        size = jnp.linalg.norm(scale * fit.x)
-        radius = jnp.where(fit.radius > 0, fit.radius, FACTOR * jnp.where(size > 0, size, 1.0))
+        radius = jnp.where(fit.radius > 0, fit.radius, _first_radius(fit, scale))
         gradient = jacobian.T @ fit.residuals
         s = self._propose(fit, jacobian, gradient, scale, radius)
         x = self.box.project(fit.x + s)
@@ -174,6 +173,13 @@ class LeastSquares:
         zero = (best <= jnp.finfo(x.dtype).tiny) | ((outcome != 0) & (jnp.sqrt(best) <= dust))
         outcome = jnp.where(zero, Outcome.RESIDUAL, outcome)
         return jnp.where(usable, outcome, Outcome.NOT_FINITE)
+
+
+def _first_radius(fit: Fit, scale: Any) -> Any:
+    """A few times the size of the start, and so far at least that residuals change visibly."""
+    size = jnp.linalg.norm(scale * fit.x)
+    seen = jnp.finfo(size.dtype).eps ** 0.5 * jnp.linalg.norm(fit.residuals)
+    return jnp.maximum(FACTOR * jnp.where(size > 0, size, 1.0 / fit.unit), seen)
 
 
 def _unit(residuals: Any) -> Any:

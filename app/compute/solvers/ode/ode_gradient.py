@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from app.compute.calls import results
 from app.compute.calls.call import Call
+from app.compute.programs.leaves import with_values
 from app.compute.solvers import options as read
 from app.compute.solvers.ode.integration import Integration
 from app.compute.solvers.ode.integrators import RungeKutta
@@ -46,7 +47,7 @@ def _by(call: Call, which: int) -> dict[str, Any]:
     def value(*points: Any) -> tuple[Any, Any]:
         args = list(call.args)
         for position, point in zip(call.wrt.positions, points, strict=True):
-            args[position] = point
+            args[position] = with_values(args[position], point)
         moved = replace(call, arguments=call.arguments.with_trees(args))
         solver, side = build(moved), RightSide.of(moved)
         save = solver.times.save
