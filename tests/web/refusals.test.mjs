@@ -205,6 +205,7 @@ scenario('tells of an error once, and of a function without end in words', async
   const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
   await cancel.dblclick();
   await page.getByRole('button', { name: /^Run/ }).waitFor();
+  await page.getByRole('status').getByText('Cancelled before').waitFor();
   await player.write('x * 2');
   await player.set('x', 4);
   await player.run();

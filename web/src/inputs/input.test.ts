@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { guessKind, inputOf, outline, reconcile, UNREADABLE, wireOf } from './input';
+import { guessKind, inputOf, outline, rangeFor, reconcile, UNREADABLE, wireOf } from './input';
 
 const inputs = [inputOf('x', 2), inputOf('y', [1, 2])];
 
@@ -25,6 +25,13 @@ describe('inputs', () => {
     expect(reconcile(inputs, [{ name: 'y' }]).map(wireOf)).toEqual([[1, 2]]);
     expect(reconcile(inputs, [{ name: 'x' }, { name: 'y' }, { name: 'k', default: true }])[2]?.kind).toBe('default');
   });
+});
+
+it('gives a slider a range that holds the value', () => {
+  for (const value of [0, 3, -7, 1234, -1e-300, 1e308, -1.7e308, 5e-324]) {
+    const [low, high] = rangeFor(value);
+    expect(low <= value && value <= high && Number.isFinite(low) && Number.isFinite(high), String(value)).toBe(true);
+  }
 });
 
 it('tells inputs of another shape apart, not of another value', () => {

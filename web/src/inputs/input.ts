@@ -57,9 +57,9 @@ export function emptyInput(name: string, hasDefault = false, source = ''): Input
 
 /** A slider range that holds the value with room around it, on round numbers. */
 export function rangeFor(value: number): [number, number] {
-  const reach = Math.max(5, Math.abs(value) * 2);
+  const reach = Math.min(Math.max(5, Math.abs(value) * 2), Number.MAX_VALUE);
   const unit = 10 ** Math.floor(Math.log10(reach));
-  const high = Math.ceil(reach / unit) * unit;
+  const high = Math.min(Math.ceil(reach / unit) * unit, Number.MAX_VALUE);
   return [value < 0 || reach <= 10 ? -high : 0, high];
 }
 

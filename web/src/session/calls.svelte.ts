@@ -40,6 +40,8 @@ export class Calls {
   run = $state.raw<Run | null>(null);
   problem = $state.raw<Problem | null>(null);
   running = $state(false);
+  /** Whether the last call was given up by who asked. */
+  cancelled = $state(false);
   course = $state.raw<Course | null>(null);
 
   #draft: Draft;
@@ -67,6 +69,7 @@ export class Calls {
     this.run = null;
     this.course = null;
     this.problem = null;
+    this.cancelled = false;
   }
 
   /** Give up what is under way: nobody would see how a run of this page ends. */
@@ -104,6 +107,7 @@ export class Calls {
     const abort = (this.#abort = new AbortController());
     if (!live) this.running = true;
     this.course = null;
+    this.cancelled = false;
     try {
       const asked = this.#asked();
       if (!live) await this.#check.settle();
@@ -162,7 +166,10 @@ export class Calls {
     const { course } = this;
     this.running = false;
     // The stream of a run stays open: it tells that the run was cancelled.
-    if (!course || isOver(course)) return this.#abort?.abort();
+    if (!course || isOver(course)) {
+      this.cancelled = true;
+      return this.#abort?.abort();
+    }
     if (course.cancelling) return;
     this.course = { ...course, cancelling: true };
     api.cancel(course.run).catch((error) => {
