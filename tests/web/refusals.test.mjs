@@ -116,6 +116,14 @@ scenario('keeps every number that is pasted, and every digit of a table', async 
   await player.run();
   // Large arguments keep their results at the server; a few numbers are shown all the same.
   await player.until(() => player.numbers(), ([first]) => first === '4999950000');
+  // A link names them by their id; whoever opens it sees what they are, and what they answer with.
+  await player.verb('Gradient');
+  await page.getByRole('button', { name: 'Share' }).click();
+  await page.getByText('Link copied').waitFor();
+  await page.reload();
+  await page.getByText('f64[100000]').first().waitFor();
+  await player.run();
+  await player.result.getByText('Kept at the server').waitFor();
 }, { expectedStatus: [422] });
 
 scenario('reads tables of what is not finite, and a million cells without a pause', async ({ page, player }) => {

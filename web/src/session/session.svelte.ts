@@ -2,8 +2,9 @@
 // Components read it and call its methods; its parts alone decide when the server is asked.
 
 import type { Example } from '../gallery/example';
+import { api } from '../api/client';
 import type { Problem } from '../api/problem';
-import { inputOf, type Input } from '../inputs/input';
+import { inputOf, referenceOf, type Input } from '../inputs/input';
 import { DEFAULTS, type Settings } from './request';
 import { LinkError, pack, unpack } from './share';
 import { Calls } from './calls.svelte';
@@ -74,10 +75,7 @@ export class Session extends Draft {
   /** Trace and compile without running, to read the program. */
   async compile(): Promise<void> {
     await this.check.settle();
-    if (this.body === null) return;
-    this.calls.running = true;
-    await this.compiled.make(this.settings.verb, this.body);
-    this.calls.running = false;
+    if (this.body !== null) await this.compiled.make(this.settings.verb, this.body);
   }
 
   /** Throws a LinkError where the page holds what no link can carry. */
@@ -94,7 +92,19 @@ export class Session extends Draft {
     this.range = linked.range ?? RANGE;
     this.exampleId = '';
     this.#reset(linked.settings, linked.inputs);
+    void this.#identify();
     return true;
+  }
+
+  /** Ask what the arrays are that a link names by their ids. */
+  async #identify(): Promise<void> {
+    for (const input of this.inputs) {
+      const { kind, reference } = input;
+      if (kind !== 'reference' || !reference || reference.dtype) continue;
+      // Of one that is not there the check tells.
+      const found = await api.array(reference.id).catch(() => null);
+      if (found && input.reference?.id === reference.id) Object.assign(input, referenceOf(found.body, reference.label));
+    }
   }
 }
 
