@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
+import { accessibility } from './browser.mjs';
 import { scenario } from './scenario.mjs';
 
 const linkOf = (state) => `/#s=${deflateRawSync(typeof state === 'string' ? state : JSON.stringify(state)).toString('base64url')}`;
@@ -46,6 +47,7 @@ scenario('runs nothing while a field holds no number, and names the field', asyn
       assert.equal(await field(name).getAttribute('aria-invalid'), 'true');
       assert.equal(await run.isDisabled(), true);
     }
+    assert.deepEqual(await accessibility(page), []);
     const before = sent();
     await page.keyboard.press('ControlOrMeta+Enter');
     await page.waitForTimeout(100);
@@ -71,6 +73,10 @@ scenario('runs nothing while a field holds no number, and names the field', asyn
   await said.getByText('max steps').waitFor();
   await player.verb('Gradient');
   await said.waitFor({ state: 'detached' });
+  // A file that is not given is no default either.
+  await page.getByRole('combobox', { name: 'Form of x' }).selectOption('file');
+  await said.getByText('No file is given yet.').waitFor();
+  await page.getByRole('combobox', { name: 'Form of x' }).selectOption('number');
   // An example starts clean.
   await field('Value of x').fill('abc');
   await said.waitFor();
