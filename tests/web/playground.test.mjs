@@ -73,7 +73,7 @@ scenario('completes and explains names from the registry of the server', async (
   await player.write('jnp.tanh(x)');
   await page.locator('.cm-line').getByText('tanh').hover();
   await page.locator('.cm-note code', { hasText: 'jnp.tanh(' }).waitFor();
-}, { expectedStatus: [422] });
+}, { once: true, expectedStatus: [422] });
 
 scenario('links a source line to its instructions in every stage, and back', async ({ page, player }) => {
   await player.write('def f(x):\n    a = jnp.sin(x)\n    b = jnp.exp(a)\n    return a * b');
@@ -112,7 +112,7 @@ scenario('pins a program and shows what differs in the next', async ({ page, pla
   await page.getByRole('button', { name: 'Diff', exact: true }).click();
   await page.locator('.diff .add').first().waitFor();
   await page.locator('.diff .cut').first().waitFor();
-});
+}, { once: true });
 
 /** A .npy file of float64, version 1.0. */
 function npy(shape, values) {
@@ -318,7 +318,7 @@ scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await player.show('Results');
   await run.getByText(/iteration/).waitFor({ timeout: 60_000 });
   const asked = Date.now();
-  await run.getByRole('button', { name: 'Cancel the run' }).click();
+  await run.getByRole('button', { name: 'Cancel the run' }).dblclick();
   await run.getByRole('status').getByText('cancelled').waitFor();
   assert.ok(Date.now() - asked < 5_000);
 
@@ -335,7 +335,7 @@ scenario('keeps a chosen theme', async ({ page }) => {
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await page.reload();
   assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
-});
+}, { once: true });
 
 scenario('every example of the gallery runs', async ({ page, player }) => {
   await page.getByRole('button', { name: /gallery/ }).click();

@@ -34,3 +34,8 @@ export function evenly(value: Json | undefined): [number, number, number] | null
   const wanted = linspace(low, high, value.length);
   return value.every((item, i) => Math.abs(Number(item) - wanted[i]!) <= near) ? [low, high, value.length] : null;
 }
+
+/** Whether plots can be drawn from one number to another: far apart enough, and not too far. */
+export function isRange(low: number, high: number): boolean {
+  return Number.isFinite(2 * (high - low)) && high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high));
+}

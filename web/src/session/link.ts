@@ -2,6 +2,7 @@
 // A link is somebody else's text: what is not as this page writes it is refused, in words.
 
 import { inputOf, wireOf, type Input } from '../inputs/input';
+import { isRange } from '../inputs/ranges';
 import { isKnown } from '../ui/verbs';
 import { DEFAULTS, OWN, type Settings } from './request';
 import { LinkError } from './share';
@@ -87,9 +88,4 @@ function rangeOf(range: Json): [number, number] | null {
   const [low, high] = Array.isArray(range) && range.length === 2 ? range.map(Number) : [NaN, NaN];
   if (!isRange(low!, high!)) throw new LinkError('the range of its plots is none');
   return [low!, high!];
-}
-
-/** Whether plots can be drawn from one number to another: far apart enough, and not too far. */
-export function isRange(low: number, high: number): boolean {
-  return Number.isFinite(2 * (high - low)) && high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high));
 }
