@@ -75,6 +75,8 @@ class Unknowns:
     def vector(self, verb: str, *, square: bool = False) -> Callable[[Any], Any]:
         """The function's results as one flat vector; ``square``: as many as unknowns."""
         size = sum(leaf.size for leaf in self._real_results(verb))
+        if not size:
+            raise InvalidArgument(f"{verb} takes a function that returns numbers; this has none")
         if square and size != self.start.size:
             raise InvalidArgument(
                 f"{verb} takes a function that returns as many numbers as x0 holds; "
@@ -92,6 +94,13 @@ class Unknowns:
 def _real(leaf: Any) -> jax.Array:
     array = jnp.asarray(leaf)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+
+
+def sizes(start: Any, x: Any) -> Any:
+    """Of each unknown, here or at the start; beside the others where it is next to nothing."""
+    size = jnp.maximum(jnp.abs(start), jnp.abs(x))
+    largest = jnp.max(size)
+    return jnp.maximum(size, jnp.where(largest > 0, jnp.finfo(x.dtype).eps ** 0.5 * largest, 1.0))
 
 
 def shown(x: Any) -> dict[str, Any]:

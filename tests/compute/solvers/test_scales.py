@@ -59,6 +59,18 @@ def test_inside_far_bounds_and_on_a_constraint() -> None:
     assert (found["outcome"], found["success"]) == (ENDLESS, False)
 
 
+@pytest.mark.parametrize("kind", ["equality", "inequality"])
+def test_a_small_constraint_is_not_met_by_that(kind: str) -> None:
+    source = "def h(x, a):\n    return a * (x - 5)\n\ndef f(x, a):\n    return (x - 1) ** 2\n"
+    made = Program("minimize", source, [1.0, 1.0], constraints={kind: "h"}, tol=1e-6)
+    for height in (1e-2, 1e3):
+        found = made([1.0, height])
+        assert found["success"], found["outcome"]
+        assert found["solution"] == pytest.approx(5.0, rel=1e-5)
+    found = made([1.0, 1e-12])
+    assert found["outcome"] == "failed: the constraints could not be satisfied"
+
+
 def test_bounds_close_together_are_no_minimum() -> None:
     # Between 0 and 1e-11 everything is near a bound; the minimum is inside, or at an end.
     made = Program("minimize", PARABOLA, [1e-12, 1.0, 1e-12], bounds=[0.0, 1e-11], method="bfgs")
@@ -207,3 +219,14 @@ def test_a_short_step_is_no_fixed_point() -> None:
     found = made([0.0, 0.5, 1e-12])
     assert found["success"], found["outcome"]
     assert found["solution"] == pytest.approx(2e-12, rel=1e-9)
+
+
+def test_columns_of_a_regression_in_any_units() -> None:
+    X = np.array([[1.0, 1.0], [2.0, -1.0], [4.0, 0.5], [3.0, 7.0]])
+    y = np.array([1.0, 0.5, 2.0, -1.0])
+    right = np.linalg.lstsq(np.column_stack([np.ones(4), X]), y)[0][1:]
+    made = Program("fit", "lambda X, y: 0.0", [X, y], model="linear")
+    for unit in (1.0, 1e-200, 1e200):
+        found = made([X * [unit, 1.0], y])
+        assert found["success"], found["outcome"]
+        assert found["slopes"] * [unit, 1.0] == pytest.approx(right)

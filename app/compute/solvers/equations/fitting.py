@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
@@ -17,6 +18,7 @@ from app.compute.solvers.machine import Machine
 from app.compute.solvers.multi_start import from_starts
 from app.compute.solvers.outcomes import Outcome
 from app.compute.solvers.unknowns import Unknowns, shown
+from app.core.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def _covariance(jacobian: Any, free: Any) -> Any:
 def residuals_of(call: Call, unknowns: Unknowns) -> Any:
     """The function's results as one flat vector of a flat vector."""
     call.require_real_output("least_squares")
+    if not any(leaf.size for leaf in jax.tree.leaves(call.staged.out)):
+        raise InvalidArgument("the function returns no numbers to square", pointer="/function")
     return lambda x: ravel_pytree(unknowns.function(x))[0]
 
 

@@ -17,7 +17,7 @@ from app.compute.solvers.equations.least_squares import Fit, LeastSquares
 from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.minimize.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.unknowns import Unknowns, shown
+from app.compute.solvers.unknowns import Unknowns, shown, sizes
 
 HALVINGS = 12
 
@@ -46,7 +46,8 @@ def verdict(
     value, jacobian = function(x), jacobian_of(function, x)
     finite = all_finite(value, jacobian)
     jacobian = jnp.where(finite, jacobian, 0.0)
-    size = _sizes(start, x)
+    size = sizes(start, x)
+    tolerance = max(tolerance, 4 * float(jnp.finfo(x.dtype).eps))
     slopes = jnp.abs(jacobian)
     first = jnp.nan_to_num(jnp.abs(function(start)), posinf=0.0)
     dust = jnp.where(jnp.any(slopes > 0, axis=1), 64 * jnp.finfo(x.dtype).eps * first, 0.0)
@@ -59,13 +60,6 @@ def verdict(
     kept = (outcome == Outcome.LIMIT) | (outcome == Outcome.START) | (outcome == Outcome.DIVERGED)
     failed = jnp.where(kept, outcome, jnp.where(finite, failed, Outcome.NOT_FINITE))
     return jnp.where(root, Outcome.ROOT, failed).astype(jnp.int32)
-
-
-def _sizes(start: Any, x: Any) -> Any:
-    """Of each unknown, here or at the start; beside the others where it is next to nothing."""
-    size = jnp.maximum(jnp.abs(start), jnp.abs(x))
-    largest = jnp.max(size)
-    return jnp.maximum(size, jnp.where(largest > 0, jnp.finfo(x.dtype).eps ** 0.5 * largest, 1.0))
 
 
 def newton_step(jacobian: Any, value: Any) -> Any:

@@ -69,7 +69,10 @@ class Regression:
             noise = 4 * jnp.finfo(columns.dtype).eps * jnp.max(jnp.abs(self.x), 0)
             flat = jnp.max(jnp.abs(columns), 0) <= noise
             columns = jnp.where(flat, 0.0, columns)
-        norms = jnp.linalg.norm(columns, axis=0) / jnp.sqrt(1.0 * count)
+        # Squares of columns in units of their own neither overflow nor vanish.
+        largest = jnp.max(jnp.abs(columns), 0)
+        unit = jnp.where(largest > 0, largest, 1.0)
+        norms = unit * jnp.linalg.norm(columns / unit, axis=0) / jnp.sqrt(1.0 * count)
         return Design(columns / jnp.where(norms > 0, norms, 1.0), centre, norms)
 
     def _matrix(self) -> Any:
@@ -82,7 +85,7 @@ class Regression:
     def _penalty(self) -> Any:
         """l2 on the client's scale for each scaled coefficient; none for the intercept."""
         scale = self.design().scale
-        weights = self.l2 / jnp.where(scale > 0, scale, 1.0) ** 2
+        weights = (self.l2**0.5 / jnp.where(scale > 0, scale, 1.0)) ** 2
         if not self.intercept:
             return weights
         return jnp.concatenate([jnp.zeros(1, weights.dtype), weights])

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import jax
 import jax.numpy as jnp
 
 from app.compute.solvers.box import Box
+from app.compute.solvers.jacobian import jacobian as jacobian_of
 from app.compute.solvers.minimize.constraints import Constraints, Multipliers
 from app.compute.solvers.minimize.newton import Point, choose
 from app.compute.solvers.outcomes import Outcome
-from app.compute.solvers.unknowns import Unknowns, shown
+from app.compute.solvers.unknowns import Unknowns, shown, sizes
 
 PENALTY = 10.0
 LARGEST_PENALTY = 1e10
@@ -68,11 +70,9 @@ class AugmentedLagrangian:
     def step(self, state: Constrained) -> Constrained:
         """One inner iteration; at the end of the inner solve, new multipliers."""
         ended = state.inner.point.outcome != Outcome.RUNNING
-        multipliers, violation, outcome = self._updated(state)
-        multipliers = choose(ended, multipliers, state.multipliers)
+        multipliers, violation, outcome = jax.lax.cond(ended, self._updated, self._unchanged, state)
         fresh = self._again(state.inner.point, multipliers)
         inner = choose(ended, fresh, state.inner)
-        outcome = jnp.where(ended, outcome, Outcome.RUNNING)
         stop = outcome != Outcome.RUNNING
         moved = self.inner.step(inner, multipliers)
         taken = choose(stop, state.inner, moved)
@@ -81,7 +81,7 @@ class AugmentedLagrangian:
         return Constrained(
             taken,
             multipliers,
-            jnp.where(ended, violation, state.violation),
+            violation,
             state.iteration + 1,
             state.evaluations + jnp.where(stop, 0, cost),
             jnp.where(over, Outcome.LIMIT, outcome).astype(jnp.int32),
@@ -93,29 +93,45 @@ class AugmentedLagrangian:
         steepest = jnp.maximum(fresh.point.steepest, point.steepest)
         return fresh._replace(point=fresh.point._replace(steepest=steepest))
 
+    def _unchanged(self, state: Constrained) -> tuple[Multipliers, Any, Any]:
+        return state.multipliers, state.violation, jnp.full((), Outcome.RUNNING, jnp.int32)
+
+    def _units(self, x: Any, violated: Any) -> Any:
+        """What violations are measured in: what derivatives make of the size of the unknowns, or 1
+        if that is less, for 1e-12 (x - 5) is not 0 at 1."""
+        if not violated.size:
+            return violated
+
+        def values(x: Any) -> Any:
+            return jnp.concatenate([self.constraints.equal(x), self.constraints.least(x)])
+
+        jacobian = jax.jacrev(values)(x) if violated.size < x.size else jacobian_of(values, x)
+        return jnp.minimum(1.0, jnp.abs(jacobian) @ sizes(self.unknowns.start, x))
+
     def _updated(self, state: Constrained) -> tuple[Multipliers, Any, Any]:
         """First-order multipliers, the violation, and why to stop, if so."""
         old, point = state.multipliers, state.inner.point
         c, d = self.constraints.equal(point.x), self.constraints.least(point.x)
         least = jnp.maximum(0.0, old.least - old.penalty * d)
         slack = jnp.minimum(d, old.least / old.penalty)
-        violation = jnp.maximum(
-            jnp.max(jnp.abs(c), initial=0.0), jnp.max(jnp.abs(slack), initial=0.0)
-        )
+        violated = jnp.abs(jnp.concatenate([c, slack]))
+        violation = jnp.max(violated, initial=0.0)
         endless = point.outcome == Outcome.UNBOUNDED
         poor = (violation > 0.25 * state.violation) | endless
         penalty = jnp.where(poor, 10.0 * old.penalty, old.penalty)
         new = Multipliers(old.equal + old.penalty * c, least, penalty)
         good = (point.outcome == Outcome.GRADIENT) | (point.outcome == Outcome.PRECISION)
-        met = violation <= self.tolerance
+        units = self._units(point.x, violated)
+        met = jnp.all(violated <= self.tolerance * units)
         outcome = jnp.where(met & good, Outcome.FEASIBLE, Outcome.RUNNING)
         outcome = jnp.where(met & endless, Outcome.UNBOUNDED, outcome)
         spent = penalty > LARGEST_PENALTY
         lost = jnp.where(met, Outcome.STALLED, Outcome.INFEASIBLE)
-        near = violation <= self.tolerance**0.5
+        near = jnp.all(violated <= self.tolerance**0.5 * units)
         lost = jnp.where(near & good & ~met, Outcome.STALLED, lost)
         outcome = jnp.where(spent & (outcome == Outcome.RUNNING), lost, outcome)
-        return new, violation, jnp.where(jnp.isfinite(violation), outcome, Outcome.NOT_FINITE)
+        outcome = jnp.where(jnp.isfinite(violation), outcome, Outcome.NOT_FINITE)
+        return new, violation, outcome.astype(jnp.int32)
 
     def done(self, state: Constrained) -> Any:
         """Whether there is an outcome."""
