@@ -102,6 +102,23 @@ scenario('asks a server that is away, or refuses to read, once an edit', async (
   }
 }, { expectedStatus: [422, 503, 413] });
 
+scenario('takes up the events of a run where they broke off', async ({ page, player }) => {
+  await player.write('lambda x: (x - 2)**2');
+  await player.verb('Minimise');
+  const taken = [];
+  await page.route('**/v1/runs/*/events', (route) => {
+    taken.push(route.request().headers()['last-event-id']);
+    if (taken.length > 1) return route.continue();
+    const run = /run_\w+/.exec(route.request().url())[0];
+    const body = `id: 1\nevent: status\ndata: {"run":"${run}","status":"running"}\n\n`;
+    return route.fulfill({ body, contentType: 'text/event-stream' });
+  });
+  await player.run();
+  await player.result.getByText('converged').waitFor();
+  await page.getByRole('article', { name: 'Run', exact: true }).getByRole('status').getByText('done').waitFor();
+  assert.deepEqual(taken, [undefined, '1']);
+}, { expectedStatus: [422] });
+
 scenario('keeps every number that is pasted, and every digit of a table', async ({ page, player }) => {
   await player.write('jnp.sum(v)');
   await page.getByRole('textbox', { name: 'v[0]' }).waitFor();

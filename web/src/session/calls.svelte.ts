@@ -1,6 +1,7 @@
 // What was asked and what came back: calls that are waited for, and runs followed by their events.
 
 import { api } from '../api/client';
+import { OVER } from '../api/events';
 import type { CallResult, Progress } from '../api/answers';
 import type { Answer } from '../api/http';
 import { toProblem, type Problem } from '../api/problem';
@@ -33,7 +34,6 @@ export interface Course {
   cancelling?: boolean;
 }
 
-const OVER = new Set(['done', 'failed', 'cancelled']);
 export const isOver = (course: Course) => OVER.has(course.status);
 
 export class Calls {
