@@ -36,7 +36,7 @@ def evaluated(dense: dict[str, np.ndarray], count: int, at: np.ndarray) -> np.nd
     sign = 1.0 if t[count] >= t[0] else -1.0
     k = np.clip(np.searchsorted(sign * t[1:count], sign * at, side="right"), 0, count - 1)
     s = (at - t[k]) / (t[k + 1] - t[k])
-    return sum(c[k, j] * s[:, None] ** j for j in range(c.shape[1]))
+    return np.sum([c[k, j] * s[:, None] ** j for j in range(c.shape[1])], axis=0)
 
 
 START = np.array([0.0, 1.0])
