@@ -112,6 +112,9 @@ scenario('pins a program and shows what differs in the next', async ({ page, pla
   await page.getByRole('button', { name: 'Diff', exact: true }).click();
   await page.locator('.diff .add').first().waitFor();
   await page.locator('.diff .cut').first().waitFor();
+  // A form that nobody had looked at when it was pinned is compared too.
+  await page.getByRole('tab', { name: 'StableHLO', exact: true }).click();
+  await page.locator('.diff .cut').filter({ hasText: 'stablehlo' }).first().waitFor();
 }, { once: true });
 
 /** A .npy file of float64, version 1.0. */
