@@ -177,3 +177,22 @@ def test_gradients_of_a_loss(given: dict[str, Any]) -> None:
         got = [found["grad"][0][0], found["grad"][1]]
         assert found["success"]
         assert got == pytest.approx(wanted, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "kvaerno3"])
+@pytest.mark.parametrize(
+    ("dtype", "error", "steps"), [("float32", 1e-5, 300), ("float64", 1e-7, 5000)]
+)
+def test_stiff_problems_in_both_precisions(
+    method: str, dtype: str, error: float, steps: int
+) -> None:
+    source = "lambda t, y, k: -k * (y - jnp.cos(t))"
+    ends = {name: np.asarray(value, dtype) for name, value in {"t0": 0.0, "t1": 10.0}.items()}
+    solver = Program("ode", source, [2.0, 1e3], dtype=dtype, method=method, groups=ends)
+    for k in (1e3, 1e6):
+        found = solver([2.0, k], ends)
+        # The transient exp(-k t) has long gone at t = 10.
+        wanted = (k**2 * np.cos(10.0) + k * np.sin(10.0)) / (k**2 + 1)
+        assert found["success"]
+        assert abs(found["y"] - wanted) < error
+        assert found["statistics"]["steps"] < steps

@@ -14,9 +14,9 @@ from typing import Any
 import diffrax
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from app.compute.solvers.ode.control import Control
+from app.compute.solvers.ode.stages import StageNewton
 from app.compute.solvers.ode.steps import Slope, Tried, judged
 
 EXPLICIT = {"tsit5": diffrax.Tsit5, "dopri5": diffrax.Dopri5, "dopri8": diffrax.Dopri8}
@@ -60,8 +60,7 @@ class RungeKutta:
         if name in EXPLICIT:
             solver = EXPLICIT[name](**scan)
         else:
-            stages = diffrax.VeryChord(control.rtol, float(np.min(control.atol)))
-            solver = IMPLICIT[name](root_finder=stages, **scan)
+            solver = IMPLICIT[name](root_finder=StageNewton.of(control), **scan)
         return cls(solver, diffrax.ODETerm(lambda t, y, _: f(t, y)), direction)
 
     @property
