@@ -119,8 +119,10 @@ async def get_events(
     run = await services.runs.get(run_id, client)
     given = request.headers.get("last-event-id", "")
     last = int(given) if given.isdigit() and len(given) < 16 else 0
-    if last and run.is_final and await services.runs.heard_all(run, last):
-        return Response(status_code=204)
+    if last:
+        last, ended = await services.runs.heard(run, last)
+        if ended:
+            return Response(status_code=204)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
         _stream(services.runs, run, last, services.settings.heartbeat_s),

@@ -218,14 +218,14 @@ class RunService:
         async for events in self._feeds.listen(run, last, quiet_s):
             yield events
 
-    async def heard_all(self, run: Run, last: int) -> bool:
-        """Whether a listener who heard event ``last`` of a run that ended has heard its end.
+    async def heard(self, run: Run, last: int) -> tuple[int, bool]:
+        """The event after which a listener who heard ``last`` goes on, and whether it was the end.
 
-        An id past all that are kept counts as heard: nothing could ever follow it.
+        An id that this run has not told yet is none of its own: everything is told then.
         """
         events = await self._journal.events(run.id, max(0, last - 1), 0.0)
         ends = [event.fields["data"].get("status") in FINAL for event in events]
-        return ends in ([], [True])
+        return (last if ends else 0), ends == [True]
 
     async def _told(self, run: Run, kind: str, data: dict[str, Any]) -> bytes:
         if kind != "result":

@@ -32,6 +32,15 @@ def kill_server(server: ServerProcess) -> None:
     server.process.wait(10)
 
 
+def descendants(pid: int) -> list[int]:
+    """The processes that a process began, and those that they began."""
+    family = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            family += [child, *descendants(child)]
+    return family
+
+
 @pytest.fixture(scope="module")
 def wanted() -> float:
     """What ``LONG`` comes to: a' = 1e-9 sin(a) has tan(a/2) = tan(1/2) exp(1e-9 n) for solution."""
@@ -60,7 +69,12 @@ def test_a_killed_server_loses_nothing(
         running = here.begin("evaluate", LONG)
         here.phase(running, "executing")
         queued = [here.begin("evaluate", loop(1000, x)) for x in (0.0, 0.25)]
+        family = descendants(server.pid)
         kill_server(server)
+        until = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in family) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
     with Follower(start_server(QUICK_LEASE, data=data).url) as again:
         assert again.get(done["run"]) == done
         run = again.wait(running)

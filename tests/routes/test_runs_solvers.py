@@ -58,6 +58,16 @@ def test_an_integration_tells_how_much_is_done(server: ServerProcess) -> None:
         assert np.asarray(run["result"]["y"]).ravel()[-1] == pytest.approx(math.exp(-1), abs=1e-7)
 
 
+def test_a_run_that_takes_too_long_is_told_its_own_limit(server: ServerProcess) -> None:
+    body = {"function": "lambda t, y: jnp.cos(1e6 * t) * y", "args": [1.0], "t1": 1e6}
+    body |= {"method": "tsit5", "max_steps": 2_000_000_000, "timeout_s": 0.7}
+    with Follower(server.url) as here:
+        run = here.wait(here.begin("ode", body), longest_s=100)
+        assert run["status"] == "failed"
+        assert run["problem"]["status"] == 504
+        assert run["problem"]["detail"] == "run: passed its limit of 0.7 s and was ended"
+
+
 def test_the_gradient_of_a_loss_behind_an_integration_is_one_piece(server: ServerProcess) -> None:
     source = "def loss(y):\n    return y**2\n\ndef f(t, y, k):\n    return -k * y\n"
     body = {"function": source, "args": [1.0, 1.0], "t1": 1.0, "loss": "loss", "method": "tsit5"}

@@ -198,3 +198,13 @@ def test_a_forecast_needs_two_points() -> None:
     assert said["left_s"] == pytest.approx(0.05, rel=0.5)
     assert said["rate"] == pytest.approx(100, rel=0.5)
     assert "left_s" not in forecast.of({"iteration": [1, 2], "value": "NaN"})
+    assert forecast.of({"value": "NaN"}) == {}
+
+
+def test_a_forecast_of_a_batch_follows_the_longest_way_to_go() -> None:
+    forecast = Forecast()
+    forecast.of({"iteration": [0, 0], "fraction": [0.0, 0.0]})
+    time.sleep(0.05)
+    said = forecast.of({"iteration": [10, 5], "fraction": [1.0, 0.5]})
+    assert said["left_s"] == pytest.approx(0.05, rel=0.5)
+    assert said["rate"] == pytest.approx(200, rel=0.5)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
 from typing import Any, ParamSpec, TypeVar
 
 from app.core.errors import ProblemError, Unavailable, from_wire
@@ -55,13 +58,27 @@ class Offload:
     def _pool(self) -> ProcessPoolExecutor:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
-                self._processes, mp_context=multiprocessing.get_context("spawn")
+                self._processes, multiprocessing.get_context("spawn"), _follow_parent
             )
         return self._executor
 
 
 def _ready() -> None:
     """Importing this module is what warms a process."""
+
+
+def _follow_parent() -> None:
+    """End this process when its server has ended, be it by a kill."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    sentinel = parent.sentinel
+
+    def watch() -> None:
+        wait([sentinel])
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _guarded(work: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:

@@ -110,7 +110,7 @@ class Chunks:
         point = await self._journal.checkpoint(run_id)
         if point is None:
             found = await self._programs.find(phase_spec(spec, "init"))
-            found, result = await self._calls.execute(found, leaves, options)
+            found, result = await self._execute(found, leaves, options)
             point = Checkpoint(told_by(found, result).state, 1, 0.0)
         advance = await self._programs.find(phase_spec(spec, "advance", point.leaves))
         finishing = asyncio.create_task(
@@ -123,11 +123,27 @@ class Chunks:
         finally:
             finishing.cancel()
         inputs = [*leaves, *state]
-        found, result = await self._calls.execute(found, inputs, options)
+        found, result = await self._execute(found, inputs, options)
         answer = await self._calls.tell(found, result, inputs, options)
         await self._programs.keep(spec)
         fields = {**answer.fields, "program": program_id(spec.key()), "cache": advance.cache}
         return replace(answer, fields=fields)
+
+    async def _execute(
+        self,
+        found: FoundProgram,
+        leaves: list[Any],
+        options: RunOptions,
+        left: float | None = None,
+    ) -> tuple[FoundProgram, RunResult]:
+        """Run one phase within what is ``left`` of the run's limit, in seconds; all of it first."""
+        limit = options.limit(self._limit_s)
+        within = replace(options, timeout_s=limit if left is None else left)
+        try:
+            return await self._calls.execute(found, leaves, within)
+        except DeadlineExceeded:
+            # The worker knows the limit of this piece alone.
+            raise _overdue(limit) from None
 
     async def _advance(
         self,
@@ -145,11 +161,11 @@ class Chunks:
         last: Checkpoint | None = point
         try:
             while True:
-                chunk = replace(options, timeout_s=_left(limit, last.elapsed))
+                left = _left(limit, last.elapsed)
                 steps = np.array(pace.steps, np.int32)
                 sent = time.perf_counter()
                 inputs = [*leaves, *last.leaves, steps]
-                advance, result = await self._calls.execute(advance, inputs, chunk)
+                advance, result = await self._execute(advance, inputs, options, left)
                 told = told_by(advance, result)
                 elapsed = point.elapsed + time.monotonic() - begun
                 _measure(pace, result, time.perf_counter() - sent, told.done)
@@ -225,11 +241,16 @@ def _resident(run_id: str, leaves: list[Any]) -> list[Any]:
 
 def _left(limit: float, elapsed: float) -> float:
     if elapsed >= limit:
-        raise DeadlineExceeded(
-            f"run: passed its limit of {limit:g} s and was ended",
-            hint="Loosen the tolerance, start nearer, or send a larger timeout_s",
-        )
+        raise _overdue(limit)
     return limit - elapsed
+
+
+def _overdue(limit: float) -> DeadlineExceeded:
+    """What is said of a solver that took longer than its limit in seconds."""
+    return DeadlineExceeded(
+        f"run: passed its limit of {limit:g} s and was ended",
+        hint="Loosen the tolerance, start nearer, or send a larger timeout_s",
+    )
 
 
 def _measure(pace: Pace, result: RunResult, wall_s: float, done: bool) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 
 class Forecast:
-    """Measures from the first thing told on: a run that went on elsewhere begins anew."""
+    """Measures from the first thing told on: a run that went on elsewhere begins anew.
+
+    Of a batch it follows the furthest iteration, and the one that has the longest way to go.
+    """
 
     def __init__(self) -> None:
         self._begun: float | None = None
@@ -18,7 +21,10 @@ class Forecast:
     def of(self, told: Mapping[str, Any]) -> dict[str, float]:
         """``rate`` in iterations a second; ``left_s``, where the fraction done is known."""
         now = time.monotonic()
-        iteration, fraction = _number(told, "iteration"), _number(told, "fraction")
+        if "iteration" not in told:
+            return {}
+        iteration = max(_numbers(told["iteration"]), default=0.0)
+        fraction = min(_numbers(told.get("fraction", 0.0)), default=0.0)
         if self._begun is None:
             self._begun, self._iteration, self._fraction = now, iteration, fraction
             return {}
@@ -30,6 +36,8 @@ class Forecast:
         return said
 
 
-def _number(told: Mapping[str, Any], name: str) -> float:
-    value = told.get(name)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+def _numbers(value: Any) -> list[float]:
+    """Those of a number, or of lists of them however deep; words for no number are left out."""
+    if isinstance(value, list):
+        return [number for each in value for number in _numbers(each)]
+    return [float(value)] if isinstance(value, (int, float)) else []

@@ -86,7 +86,7 @@ def _trainer(call: Call) -> Trainer:
         )
     epochs = read.count(given, "epochs", 10)
     name = read.one_of(given, "method", tuple(OPTIMISERS), "adam")
-    steps = epochs * max(1, (count - held) // batch)
+    steps = epochs * -(-(count - held) // batch)
     settings: Mapping[str, Any] = given.get("options") or {}
     patience = read.count(given, "patience", 1) if "patience" in given else None
 
@@ -120,4 +120,11 @@ def _held(given: Mapping[str, Any], count: int) -> int:
     share = given.get("validation_split", 0.0)
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise InvalidArgument("validation_split is in [0, 1)", pointer="/validation_split")
-    return min(int(share * count), count - 1)
+    held = min(int(share * count), count - 1)
+    if share and not held:
+        raise InvalidArgument(
+            f"validation_split {share:g} of {count} rows holds none back",
+            pointer="/validation_split",
+            hint="leave it out, or send more rows or a larger part of them",
+        )
+    return held

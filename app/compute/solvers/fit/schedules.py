@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import jax.numpy as jnp
 import optax
 
 from app.core.errors import InvalidArgument
@@ -63,7 +64,9 @@ def schedule(given: Mapping[str, Any], steps: int) -> Any:
                 pointer=f"/options/{key}",
                 hint=f"{key} is of {', '.join(takers)}",
             )
-    return makers[name]()
+    made = makers[name]()
+    # Of a whole number of updates optax makes a rate in single precision.
+    return (lambda count: made(jnp.asarray(count, float))) if callable(made) else made
 
 
 def _boundaries(given: Mapping[str, Any]) -> dict[int, float]:

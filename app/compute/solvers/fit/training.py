@@ -69,14 +69,29 @@ class Trainer:
     key: Any
 
     @property
+    def real(self) -> Any:
+        """The type of losses."""
+        return jax.tree.leaves(self.parameters)[0].dtype
+
+    @property
+    def trained(self) -> int:
+        """Rows for training."""
+        return self.rows - self.held
+
+    @property
+    def full(self) -> int:
+        """Batches of full size an epoch."""
+        return self.trained // self.batch_size
+
+    @property
     def batches(self) -> int:
-        """Batches an epoch; rows left over wait for the next shuffle."""
-        return max(1, (self.rows - self.held) // self.batch_size)
+        """Batches an epoch: the last one is smaller where the rows do not come out even."""
+        return -(-self.trained // self.batch_size)
 
     def init(self) -> Training:
         """The start, with room for the history."""
         zero = jnp.zeros((), jnp.int32)
-        real = jax.tree.leaves(self.parameters)[0].dtype
+        real = self.real
         history = jnp.full(self.epochs, jnp.nan, real)
         return Training(
             self.parameters, self.optimiser.init(self.parameters), self._mixed(zero), zero, zero,
@@ -89,19 +104,22 @@ class Trainer:
         if self.batch_size == self.rows:
             return self.order
         key = jax.random.fold_in(self.key, epoch + 1)
-        train = self.order[: self.rows - self.held]
-        return jax.random.permutation(key, train)
+        return jax.random.permutation(key, self.order[: self.trained])
 
     def _kept(self) -> Any:
         """The rows held back for validation."""
-        return self._taken(self.order[self.rows - self.held :])
+        return self._taken(self.order[self.trained :])
 
     def _batch(self, order: Any, batch: Any) -> Any:
-        """The rows of one batch of an order; of all data where a batch is all."""
+        """The rows of one full batch of an order; of all data where a batch is all."""
         if self.batch_size == self.rows:
             return self.data
         start = batch * self.batch_size
         return self._taken(jax.lax.dynamic_slice_in_dim(order, start, self.batch_size))
+
+    def _rest(self, order: Any) -> Any:
+        """The rows that no full batch holds."""
+        return self._taken(order[self.full * self.batch_size : self.trained])
 
     def _taken(self, rows: Any) -> Any:
         return jax.tree.map(lambda a: a.at[rows].get(mode="promise_in_bounds"), self.data)
@@ -116,13 +134,20 @@ class Trainer:
         end = start + jnp.minimum(most, self.batches - start)
 
         def more(now: Moving) -> Any:
-            return (now.batch < end) & now.finite
+            return (now.batch < jnp.minimum(end, self.full)) & now.finite
 
         def move(now: Moving) -> Moving:
-            return self._move(now, self._batch(state.order, now.batch))
+            return self._move(now, self._batch(state.order, now.batch), self.batch_size)
 
         moving = Moving(state.parameters, state.optimiser, state.total, start, jnp.ones((), bool))
         now = jax.lax.while_loop(more, move, moving)
+        if rest := self.trained % self.batch_size:
+            now = jax.lax.cond(
+                (end > self.full) & now.finite,
+                lambda now: self._move(now, self._rest(state.order), rest),
+                lambda now: now,
+                now,
+            )
         outcome = jnp.where(now.finite, state.outcome, Outcome.DIVERGED).astype(jnp.int32)
         moved = state._replace(
             parameters=now.parameters,
@@ -134,18 +159,18 @@ class Trainer:
         ended = (now.batch >= self.batches) & now.finite
         return jax.lax.cond(ended, self._epoch, lambda s: s, moved), now.batch - start
 
-    def _move(self, now: Moving, rows: Any) -> Moving:
-        """One update."""
+    def _move(self, now: Moving, rows: Any, count: int) -> Moving:
+        """One update, by so many rows."""
         value, gradient = jax.value_and_grad(self.loss)(now.parameters, rows)
         updates, optimiser = self.optimiser.update(gradient, now.optimiser, now.parameters)
         parameters: Any = optax.apply_updates(now.parameters, updates)
         parameters = jax.tree.map(lambda p, q: p.astype(q.dtype), parameters, now.parameters)
-        total = now.total + value.astype(now.total.dtype)
+        total = now.total + count * value.astype(now.total.dtype)
         return Moving(parameters, optimiser, total, now.batch + 1, jnp.isfinite(value))
 
     def _epoch(self, state: Training) -> Training:
         """Write the history; keep the best; stop when there is no more to gain."""
-        mean = state.total / self.batches
+        mean = state.total / self.trained
         losses = state.losses.at[state.epoch].set(mean)
         judged, validation = mean, state.validation
         if self.held:
@@ -179,7 +204,8 @@ class Trainer:
         """Batches done, the part of the whole, and the last losses."""
         last = jnp.maximum(state.epoch - 1, 0)
         done = state.epoch * self.batches + state.batch
-        so_far = state.total / jnp.maximum(state.batch, 1)
+        seen = jnp.minimum(state.batch * self.batch_size, self.trained)
+        so_far = state.total / jnp.maximum(seen, 1)
         told = {
             "iteration": done,
             "epoch": state.epoch,
@@ -189,21 +215,39 @@ class Trainer:
         return {**told, "validation": state.validation[last]} if self.held else told
 
     def finish(self, state: Training) -> dict[str, Any]:
-        """The parameters (the best ones where rows were held back), and the history."""
-        chosen = state.best if self.held else state.parameters
+        """The parameters, their loss, and the history.
+
+        They are the best ones where rows were held back, or where the iterates diverged.
+        """
+        kept = jnp.asarray(bool(self.held)) | (state.outcome == Outcome.DIVERGED)
+        chosen = jax.tree.map(
+            lambda best, last: jnp.where(kept, best, last), state.best, state.parameters
+        )
         last = jnp.maximum(state.epoch - 1, 0)
         history = {"loss": self._filled(state.losses, last)}
         if self.held:
             history["validation"] = self._filled(state.validation, last)
         return {
             "solution": chosen,
-            "value": state.losses[last],
+            "value": self._mean(chosen),
             "history": history,
             "best": state.best_loss,
             "epochs": state.epoch,
             "iterations": state.epoch * self.batches + state.batch,
             "outcome": self._judged(state, chosen),
         }
+
+    def _mean(self, parameters: Any) -> Any:
+        """The loss over all rows for training, a batch at a time."""
+
+        def add(total: Any, batch: Any) -> tuple[Any, None]:
+            loss = self.loss(parameters, self._batch(self.order, batch))
+            return total + self.batch_size * loss.astype(self.real), None
+
+        total = jax.lax.scan(add, jnp.zeros((), self.real), jnp.arange(self.full))[0]
+        if rest := self.trained % self.batch_size:
+            total = total + rest * self.loss(parameters, self._rest(self.order)).astype(self.real)
+        return total / self.trained
 
     def _judged(self, state: Training, chosen: Any) -> Any:
         """The outcome; that the loss worsened where parameters that are told lost to the start.

@@ -67,7 +67,9 @@ class Integration:
         outcome = jnp.where(self.times.good, outcome, Outcome.TIMES).astype(jnp.int32)
         vector = jnp.cos(jnp.arange(y.size, dtype=dtype) + 1.0)
         before = self.times.save <= t0
-        saved = jnp.where(before[:, None], y, jnp.full((before.size, y.size), jnp.nan, dtype))
+        saved = jnp.where(
+            (self.times.save == t0)[:, None], y, jnp.full((before.size, y.size), jnp.nan, dtype)
+        )
         return Course(
             t=t0, y=y, slope=Slope.unknown(y), size=self._first_step(), error=jnp.ones((), dtype),
             stiff=zero, implicit=jnp.zeros((), bool), vector=vector / jnp.linalg.norm(vector),
