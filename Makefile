@@ -4,23 +4,25 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-PORT ?= 8000
+HOST := $(or $(GRADSERVE_HOST),127.0.0.1)
+PORT ?= $(or $(GRADSERVE_PORT),8000)
 ARGS ?=
 
 .PHONY: help run test check format bench web install install-dev lock clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make run     install what is needed, start the server on http://127.0.0.1:$(PORT)"
-	@echo "make test    install the test tools, run every test (ARGS=... goes to pytest)"
+	@echo "make run     install what is needed, start the server on http://$(HOST):$(PORT) (PORT=...)"
+	@echo "make test    install the test tools, run every test, about 25 minutes on two cores"
+	@echo "             (ARGS=... goes to pytest: ARGS=tests/core/test_compression.py runs one file)"
 	@echo "make check   format, lint, types, import contracts"
 	@echo "make bench   measure what the README claims, write benchmarks/results/"
 	@echo "make clean   remove .venv and everything built"
 
 run: install
 	@scripts/build_web.sh || echo "The playground was not built (see above); the API runs without it."
-	@echo "gradserve on http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
-	@exec $(BIN)/gradserve serve --host 127.0.0.1 --port $(PORT) $(ARGS)
+	@echo "gradserve on http://$(HOST):$(PORT)  (Ctrl-C stops it)"
+	@exec $(BIN)/gradserve serve --host $(HOST) --port $(PORT) $(ARGS)
 
 test: install-dev
 	@scripts/build_web.sh || echo "The playground was not built (see above); its tests will not pass."
