@@ -11,6 +11,7 @@ import uvicorn
 
 from app import __version__, client
 from app.core.settings import Settings
+from app.sparse import colouring
 from app.sparse.kernels import build
 
 cli = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -61,6 +62,7 @@ def serve(
     built = settings.sparse_kernels != "portable" and build.ensure() is not None
     if settings.sparse_kernels == "native" and not built:
         raise typer.BadParameter("GRADSERVE_SPARSE_KERNELS=native needs a C++ compiler")
+    colouring.ensure()
     uvicorn.run(
         "app.routes.application:create_app",
         factory=True,

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from itertools import chain
@@ -19,7 +20,7 @@ from app.core import logging
 from app.core.errors import HeadersTooLarge, ProblemError, Unauthorized, Unavailable
 from app.core.ids import request_id
 from app.core.settings import Settings
-from app.routes import arrays, functions, operations, pages, problems, programs, runs, verbs
+from app.routes import access, arrays, functions, operations, pages, problems, programs, runs, verbs
 from app.routes.compute import ComputeEndpoint
 from app.routes.reading import Message, Receive, Scope, Send
 from app.services.assembly import Services, assemble
@@ -49,8 +50,7 @@ class Application:
         mark = request_id(None if given is None else given.decode("latin-1")).encode()
         problem = self._refusal(scope, headers)
         if problem is None and self._compute.handles(scope):
-            marks = ((b"x-request-id", mark),)
-            await self._compute.answer(scope, headers, receive, send, marks)
+            await self._compute.answer(scope, headers, receive, send, mark)
             return
         send = _marked(scope, send, mark)
         if scope["method"] == "HEAD":
@@ -81,12 +81,13 @@ class Application:
 
 
 def _marked(scope: Scope, send: Send, mark: bytes) -> Send:
-    """Answers that carry the request's id; those to HEAD without their body."""
-    bodiless = scope["method"] == "HEAD"
+    """Answers that carry the request's id, told to the log; those to HEAD without their body."""
+    bodiless, begun = scope["method"] == "HEAD", time.perf_counter()
 
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", mark)]
+            access.log(scope, mark, message["status"], time.perf_counter() - begun)
         elif bodiless and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await send(message)

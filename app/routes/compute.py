@@ -6,14 +6,14 @@ No framework between the socket and the service: a body is read, decoded, run an
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app.compute.spec import ProgramSpec
 from app.core.codec.calls import DecodedBody, decode_body, encode_body
 from app.core.codec.documents import Media, dump
-from app.routes import problems
+from app.routes import access, problems
 from app.routes.clients import client_of
 from app.routes.models import (
     VERB_FIELDS,
@@ -79,9 +79,9 @@ class ComputeEndpoint:
         headers: dict[bytes, bytes],
         receive: Receive,
         send: Send,
-        marks: Sequence[tuple[bytes, bytes]] = (),
+        mark: bytes | None = None,
     ) -> None:
-        """Answer one request; every failure becomes problem+json. ``marks`` are headers to add."""
+        """Answer one request; every failure becomes problem+json. ``mark``: the request's id."""
         started = time.perf_counter()
         verb = self.paths.get(scope["path"])
         status, cache = 200, ""
@@ -114,11 +114,15 @@ class ComputeEndpoint:
             problem = problems.problem_of(error)
             status, payload = problem.status, problems.body_of(problem)
             head = [(k.encode(), v.encode()) for k, v in problems.headers_of(problem).items()]
-        head += ((b"content-length", b"%d" % len(payload)), *marks)
+        head.append((b"content-length", b"%d" % len(payload)))
+        if mark is not None:
+            head.append((b"x-request-id", mark))
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": payload})
         seconds = time.perf_counter() - started
         self._services.metrics.called(verb or "program", status, cache, seconds)
+        if mark is not None:
+            access.log(scope, mark, status, seconds)
 
     async def _asked(self, verb: str | None, path: str, body: bytes, media: Media) -> _Asked:
         services = self._services

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -127,3 +128,19 @@ def test_a_server_with_keys_answers_those_who_hold_one(
         assert answer.status_code == status
     assert httpx.get(server.url + "/health/live").status_code == 200
     assert httpx.get(server.url + "/metrics").status_code == 401
+
+
+def test_what_the_server_failed_at_is_in_its_log(
+    server: ServerProcess, client: httpx.Client
+) -> None:
+    source = "lambda x: lax.fori_loop(0, 10**9, lambda i, a: jnp.sin(a), x)"
+    call = {"function": source, "args": [0.5], "timeout_s": 0.1}
+    for mark, status in (("failed-1", 504), ("refused-1", 422)):
+        body = call if status == 504 else {**call, "function": "x +"}
+        answer = client.post("/v1/evaluate", json=body, headers={"x-request-id": mark})
+        assert answer.status_code == status
+    lines = [line for line in server.log.read_text().splitlines() if '"request":' in line]
+    said = [json.loads(line) for line in lines]
+    (failed,) = [each for each in said if each["request"] == "failed-1"]
+    assert (failed["path"], failed["status"], failed["level"]) == ("/v1/evaluate", 504, "warning")
+    assert "refused-1" not in {each["request"] for each in said}

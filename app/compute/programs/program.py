@@ -22,7 +22,7 @@ from app.compute.programs.leaves import abstract, is_sparse, sources, values_of
 from app.compute.spec import ProgramSpec
 from app.compute.verbs.table import VERBS
 from app.compute.verbs.verb import Verb
-from app.core.errors import InvalidArgument
+from app.core.errors import InvalidArgument, RefusedSource
 from app.core.values import Structure, unflatten
 
 COMMON = frozenset({"static", "vmap", "wrt"})
@@ -67,6 +67,11 @@ class Program:
         wrt = _wrt(options.get("wrt"), arguments, verb)
 
         def companion(entry: str) -> Callable[..., Any]:
+            if entry == parsed.name and not spec.entry:
+                raise RefusedSource(
+                    f"{entry} is the last function of the source, so the call is of it",
+                    hint=f'write {entry} first, or name the function that is meant: "entry": "f"',
+                )
             return parse(spec.source, entry).bind()
 
         program = cls(

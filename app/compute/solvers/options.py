@@ -30,7 +30,7 @@ def function(call: Call, name: Any, pointer: str) -> Callable[..., Any]:
         return call.companion(name)
     except RefusedSource as error:
         single = "write the source as functions, of which the last is that of the call"
-        hint = error.hint if error.hint and "entry" not in error.hint else single
+        hint = single if error.hint is None or "leave the entry out" in error.hint else error.hint
         raise InvalidArgument(error.detail, pointer=pointer, hint=hint) from None
 
 

@@ -163,3 +163,15 @@ def test_functions_that_are_not_there_are_told_from_those_that_are() -> None:
     with pytest.raises(InvalidArgument) as refused:
         solve("ode", "lambda t, y: -y", POINT, groups={"t1": np.asarray(1.0)}, event="k")
     assert "as functions" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("field", ["event", "loss", "noise"])
+def test_a_helper_written_last_is_not_taken_for_the_function_of_the_call(field: str) -> None:
+    source = "def f(t, y):\n    return -y\n\ndef g(t, y):\n    return y - 0.5\n"
+    given: dict[str, Any] = {"groups": {"t1": np.asarray(5.0)}, field: "g"}
+    with pytest.raises(InvalidArgument, match="the call is of it") as refused:
+        solve("ode", source, [1.0], **given)
+    assert refused.value.pointer == f"/{field}"
+    assert "entry" in str(refused.value.hint)
+    if field == "event":
+        assert solve("ode", source, [1.0], entry="f", **given)["t"] == pytest.approx(np.log(2))

@@ -1,4 +1,4 @@
-"""``fit`` of a loss: every row once an epoch, its value, schedules, divergence; by hand in NumPy."""
+"""``fit`` of a loss: every row once an epoch, its value, schedules, divergence; against NumPy."""
 
 from __future__ import annotations
 
