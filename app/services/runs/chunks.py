@@ -119,6 +119,8 @@ class Chunks:
         keeper = Keeper(self._journal, run_id, hold)
         try:
             state = await self._advance(advance, leaves, options, point, progress, keeper)
+            if not finishing.done():
+                progress.amend({"phase": "compiling"})
             found = await finishing
         finally:
             finishing.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,10 @@ class Progress:
         self._latest = latest
         if self._publishing is None or self._publishing.done():
             self._publishing = asyncio.get_running_loop().create_task(self._publish())
+
+    def amend(self, changed: Mapping[str, Any]) -> None:
+        """Tell the latest again, with some of it changed."""
+        self.tell({**(self._latest or self.run.progress or {}), **changed})
 
     async def _publish(self) -> None:
         while self._latest is not None:

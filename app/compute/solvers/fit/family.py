@@ -43,14 +43,18 @@ class Family:
             return jnp.exp(z), jnp.exp(z)
         return z, jnp.ones_like(z)
 
+    def allowed(self, y: Any) -> Any:
+        """Which entries of y the model may have."""
+        if self.name == "logistic":
+            return (y == 0) | (y == 1)
+        return y >= 0 if self.name == "poisson" else jnp.ones(y.shape, bool)
+
     def checked(self, y: Any, finite: Any) -> Any:
         """``RUNNING``, or why no fit can be made of the data; ``finite``: whether all of it is."""
         outcome = jnp.zeros((), jnp.int32)
         if self.name == "logistic":
             outcome = jnp.where(jnp.all(y == y[0]), Outcome.ONE_CLASS, outcome)
-            outcome = jnp.where(jnp.all((y == 0) | (y == 1)), outcome, Outcome.LABELS)
-        if self.name == "poisson":
-            outcome = jnp.where(jnp.all(y >= 0), outcome, Outcome.LABELS)
+        outcome = jnp.where(jnp.all(self.allowed(y)), outcome, Outcome.LABELS)
         return jnp.where(finite, outcome, Outcome.DATA).astype(jnp.int32)
 
     def separated(self, y: Any, z: Any) -> Any:

@@ -158,7 +158,8 @@ class Regression:
         z = matrix @ state.coefficients
         plain = self._objective(state.coefficients, matrix)
         penalty = 0.5 * jnp.sum(self._penalty() * state.coefficients**2)
-        bad = ~(jnp.all(jnp.isfinite(self.x), 1) & jnp.isfinite(self.y))
+        good = jnp.all(jnp.isfinite(self.x), 1) & jnp.isfinite(self.y)
+        bad = ~(good & self.family.allowed(self.y))
         found: dict[str, Any] = {"coef": slopes}
         if self.intercept:
             first = state.coefficients[0] - design.centre @ slopes
@@ -170,10 +171,28 @@ class Regression:
             "outcome": state.outcome,
             "bad_row": jnp.where(jnp.any(bad), jnp.argmax(bad), -1).astype(jnp.int32),
         }
+        residuals = self.y - z
+        spare = matrix.shape[0] - matrix.shape[1]
+        if not self.l2 and (spare > 0 or not self.family.linear):
+            spread = residuals @ residuals / spare if self.family.linear else 1.0
+            found["standard_errors"] = spread**0.5 * self._errors(matrix, z, design)
         if self.family.linear:
-            residuals = self.y - z
             return {**found, "rss": residuals @ residuals}
         return {**found, "nll": plain - penalty}
+
+    def _errors(self, matrix: Any, z: Any, design: Design) -> Any:
+        """Roots of the diagonal of the inverse information of ``coef``, by singular values."""
+        _, weight = self.family.mean(z)
+        rows = jnp.sqrt(weight)[:, None] * matrix
+        rows = jnp.where(jnp.all(jnp.isfinite(rows)), rows, 0.0)
+        _, singular, basis = jnp.linalg.svd(rows, full_matrices=False)
+        half = basis.T / jnp.where(singular > 0, singular, jnp.nan)
+        scale = jnp.where(design.scale > 0, design.scale, jnp.nan)
+        slopes = half[int(self.intercept) :] / scale[:, None]
+        if self.intercept:
+            first = half[0] - design.centre @ slopes
+            slopes = jnp.concatenate([first[None], slopes])
+        return jnp.linalg.norm(slopes, axis=1)
 
 
 def least_norm(rows: Any, target: Any) -> tuple[Any, Any]:

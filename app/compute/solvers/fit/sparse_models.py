@@ -217,6 +217,7 @@ class SparseRegression:
         stored = self.x.with_values(jnp.ones_like(self.x.values))
         ones = jnp.ones(self.x.shape[1], self.x.dtype)
         bad = (stored @ ones > finite @ ones) | ~jnp.isfinite(self.y)
+        bad = bad | ~self.family.allowed(self.y)
         found: dict[str, Any] = {"coef": slopes}
         if self.intercept:
             first = state.coefficients[0] - columns.centre @ slopes
