@@ -53,6 +53,15 @@ scenario('follows a moved input without being asked', async ({ page, player }) =
   await player.until(() => player.numbers(), ([first]) => first === '75');
 });
 
+scenario('shows every digit of integers', async ({ player }) => {
+  await player.write('lambda x: (jnp.int64(9007199254740993), jnp.array([18446744073709551615, 1], dtype=jnp.uint64))');
+  await player.verb('Value');
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '9007199254740993');
+  assert.equal(await player.result.locator('li').first().getAttribute('title'), '18446744073709551615');
+  await player.result.getByText('18446744073709551615', { exact: true }).waitFor();
+}, { once: true, expectedStatus: [422] });
+
 scenario('underlines what the server refuses, where it says', async ({ page, player }) => {
   await player.write('def f(x):\n    return x + undefined_thing');
   const underlined = page.locator('.cm-lintRange-error');

@@ -157,6 +157,9 @@ scenario('reads tables of what is not finite, and a million cells without a paus
   await give('a.csv', 'nan,inf\n-inf,1\n');
   await page.getByRole('textbox', { name: 'A[1, 0]' }).waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'A[0, 1]' }).inputValue(), 'Infinity');
+  await give('named.csv', 'a,b\n7,8\n');
+  await page.getByRole('status').getByText('Line 1 is taken as headings.').waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'A[1]' }).inputValue(), '8');
   await page.waitForLoadState('networkidle');
   await page.evaluate(() => (globalThis.longTasks.length = 0));
   const row = Array.from({ length: 1000 }, (_, j) => j / 8).join(',');

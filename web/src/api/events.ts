@@ -2,6 +2,7 @@
 
 import type { CallResult, Progress } from './answers';
 import { authorised } from './http';
+import { parseAnswer } from './json';
 import { problemOf, ProblemError, type Problem } from './problem';
 
 export type RunEvent =
@@ -71,5 +72,5 @@ export function parseEvent(block: string): { id: string; event: RunEvent } | nul
   const lines = block.split('\n');
   const member = (name: string) => lines.filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
   const [kind, data] = [member('event')[0], member('data').join('\n')];
-  return kind && data ? { id: member('id')[0] ?? '', event: { kind, data: JSON.parse(data) as unknown } as RunEvent } : null;
+  return kind && data ? { id: member('id')[0] ?? '', event: { kind, data: parseAnswer(data) } as RunEvent } : null;
 }

@@ -1,6 +1,6 @@
 // How the page asks: the only place that calls fetch, with the key of a server that wants one.
 
-import type { Json } from './json';
+import { parseAnswer, type Json } from './json';
 import { problemOf, ProblemError } from './problem';
 
 export interface Answer<T> {
@@ -52,7 +52,7 @@ export async function request<T>(path: string, init: RequestInit = {}): Promise<
     });
   }
   if (!response.ok) throw new ProblemError(await problemOf(response));
-  const body = (response.status === 204 ? null : await response.json()) as T;
+  const body = (response.status === 204 ? null : parseAnswer(await response.text())) as T;
   const timing = parseTiming(response.headers.get('Server-Timing'));
   const elapsed = performance.now() - started;
   return { body, timing, elapsed, status: response.status, headers: response.headers };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson, whyNoJson } from './json';
+import { indented, parseAnswer, parseJson, whyNoJson } from './json';
 
 describe('parseJson', () => {
   it('reads values as they are written', () => {
@@ -14,4 +14,20 @@ describe('parseJson', () => {
     expect(whyNoJson('{"dtype": "int64", "shape": [1], "data": [9007199254740993]}')).toContain('9007199254740993 exactly');
     for (const depth of [65, 400_000]) expect(whyNoJson('['.repeat(depth) + ']'.repeat(depth))).toContain('deeper than 64');
   });
+});
+
+describe('parseAnswer', () => {
+  it('keeps every digit of integers that a double does not hold', () => {
+    const text = '{"a": [9007199254740993, -9223372036854775808,18446744073709551615], "b": 9007199254740991, "c": "[9007199254740993 ]", "d": 9007199254740993.0}';
+    expect(parseAnswer(text)).toEqual({
+      a: ['9007199254740993', '-9223372036854775808', '18446744073709551615'], b: 9007199254740991, c: '[9007199254740993 ]', d: 9007199254740992,
+    });
+    expect(parseAnswer('{"x":0.1234567890123456789,"y":12345678901234567e3}')).toEqual({ x: 0.12345678901234568, y: 12345678901234567e3 });
+  });
+});
+
+it('indents an answer without touching its numbers', () => {
+  const value = { a: [1, { b: 'x, [":"' }], c: {}, d: [], e: null };
+  expect(indented(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+  expect(indented('[9007199254740993, 1.0]')).toBe('[\n  9007199254740993,\n  1.0\n]');
 });

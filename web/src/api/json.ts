@@ -1,4 +1,5 @@
-// JSON as somebody wrote it: what the page would not carry unchanged is refused in words.
+// JSON as somebody wrote it: what the page would not carry unchanged is refused in words; and as
+// the server answers it, with every digit of its integers.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -29,6 +30,43 @@ export function parseJson(text: string): Json {
     }
   }
   return value;
+}
+
+/** An integer among the rest of a text, long enough that it may be beyond 2^53. */
+const LONG = /[[,:\s]-?\d{16,}(?=[\s,\]}])/;
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
+/**
+ * What a server answered. Integers that a double does not hold come as words of their digits,
+ * which `read` takes for the numbers they are.
+ */
+export function parseAnswer(text: string): unknown {
+  if (!LONG.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(TOKENS, (token) => (isInexact(token) ? `"${token}"` : token)));
+}
+
+const isInexact = (token: string) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
+
+const SYNTAX = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
+
+/** A JSON text with a line for each member; its numbers stay as they are written. */
+export function indented(text: string): string {
+  const tokens = text.match(SYNTAX) ?? [];
+  let [out, depth] = ['', 0];
+  const line = () => `\n${'  '.repeat(depth)}`;
+  tokens.forEach((token, i) => {
+    const [before, after] = [tokens[i - 1] ?? '', tokens[i + 1] ?? ''];
+    const opened = before === '[' || before === '{';
+    if (token === ']' || token === '}') {
+      depth--;
+      out += opened ? token : line() + token;
+    } else if (token === '[' || token === '{') {
+      depth++;
+      out += after === ']' || after === '}' ? token : token + line();
+    } else if (token === ',') out += token + line();
+    else out += token === ':' ? ': ' : token;
+  });
+  return out;
 }
 
 const TOO_DEEP = `Nested deeper than ${DEPTH} levels.`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from './json';
+import { parseAnswer, type Json } from './json';
 import { aval, leaves, read, readNumber } from './wire';
 
 describe('read', () => {
@@ -77,4 +77,16 @@ it('takes for an array, or a matrix, only what is one', () => {
   ];
   expect(read(csr)).toMatchObject({ kind: 'sparse' });
   for (const one of wrong) expect(read(one).kind, JSON.stringify(one)).toBe('branch');
+});
+
+it('holds integers beyond 2^53 exactly, from a list and from base64', () => {
+  const bits = (numbers: bigint[]) => btoa(String.fromCharCode(...new Uint8Array(new BigUint64Array(numbers).buffer)));
+  const digits = (text: string) => {
+    const value = read(parseAnswer(text) as Json);
+    return value.kind === 'tensor' ? value.exact?.map(String) : null;
+  };
+  expect(digits('{"dtype":"int64","shape":[],"data":[9007199254740993]}')).toEqual(['9007199254740993']);
+  expect(digits('{"dtype":"int64","shape":[2],"data":[-9007199254740993,7]}')).toEqual(['-9007199254740993', '7']);
+  expect(digits(`{"dtype":"uint64","shape":[1],"base64":"${bits([18446744073709551615n])}"}`)).toEqual(['18446744073709551615']);
+  expect(digits('{"dtype":"int64","shape":[1],"data":[9007199254740991]}')).toBeUndefined();
 });

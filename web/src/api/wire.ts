@@ -9,6 +9,8 @@ export interface Tensor {
   dtype: string;
   shape: number[];
   data: ArrayLike<number>;
+  /** The same integers where a double does not hold all of them. */
+  exact?: readonly bigint[];
 }
 
 /** A sparse matrix, brought to coordinates for drawing. */
@@ -44,11 +46,15 @@ export type Value = Tensor | Sparse | Branch | Stored | Opaque;
 
 const SPECIAL = new Map([['NaN', Number.NaN], ['Infinity', Infinity], ['-Infinity', -Infinity]]);
 
+/** An integer that a double does not hold, as answers are read. */
+const INTEGER = /^-?\d{16,}$/;
+
 /** Read one number of the wire, the three special words included; null when it is not one. */
 export function readNumber(item: Json): number | null {
   if (typeof item === 'number') return item;
   if (typeof item === 'boolean') return item ? 1 : 0;
-  return typeof item === 'string' ? (SPECIAL.get(item) ?? null) : null;
+  if (typeof item !== 'string') return null;
+  return SPECIAL.get(item) ?? (INTEGER.test(item) ? Number(item) : null);
 }
 
 /** Write a number so that JSON can carry it. */
@@ -108,6 +114,22 @@ function isObject(item: Json): item is { [key: string]: Json } {
   return typeof item === 'object' && item !== null && !Array.isArray(item);
 }
 
+/** The integers of 64 bits behind some numbers; null where those hold them. */
+function exactly({ dtype, data, base64 }: { [key: string]: Json }, near: ArrayLike<number>): bigint[] | null {
+  if ((dtype !== 'int64' && dtype !== 'uint64') || Array.prototype.every.call(near, Number.isSafeInteger)) return null;
+  if (typeof base64 !== 'string') {
+    const digits: bigint[] = [];
+    const collect = (item: Json | undefined): void => {
+      if (Array.isArray(item)) item.forEach(collect);
+      else digits.push(BigInt(item as string | number));
+    };
+    collect(data);
+    return digits;
+  }
+  const { buffer } = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  return [...(dtype === 'int64' ? new BigInt64Array(buffer) : new BigUint64Array(buffer))];
+}
+
 /** A dense array; a complex one as its two parts. */
 function typed(item: { [key: string]: Json }): Tensor | Branch | null {
   const shape = sizes(item.shape);
@@ -115,7 +137,11 @@ function typed(item: { [key: string]: Json }): Tensor | Branch | null {
   const data = typeof item.base64 === 'string' ? fromBase64(item.base64, item.dtype) : numbers(item.data);
   const { dtype } = item;
   const size = shape.reduce((a, b) => a * b, 1);
-  if (!dtype.startsWith('complex')) return data.length === size ? { kind: 'tensor', dtype, shape, data } : null;
+  if (!dtype.startsWith('complex')) {
+    if (data.length !== size) return null;
+    const exact = exactly(item, data);
+    return { kind: 'tensor', dtype, shape, data, ...(exact ? { exact } : {}) };
+  }
   if (data.length !== 2 * size) return null;
   const part = (offset: number): Tensor => ({
     kind: 'tensor', dtype: dtype === 'complex64' ? 'float32' : 'float64', shape, data: Float64Array.from({ length: size }, (_, i) => data[2 * i + offset]!),

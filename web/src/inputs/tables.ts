@@ -33,14 +33,22 @@ export function npyOf(shape: readonly number[], data: Float64Array): Blob {
   return new Blob([start, header, data as Float64Array<ArrayBuffer>]);
 }
 
+/** What a table or a file becomes, and what is to be told of how it was read. */
+export interface Taken {
+  input: Partial<Input>;
+  says: string;
+}
+
 /** The input that a table becomes; as `vector`, whatever its rows. Throws CsvError, ProblemError. */
-export async function inputOfTable(text: string | File, label: string, as: 'vector' | 'matrix' | null = null): Promise<Partial<Input>> {
-  const { rows, columns, data } = await readTable(text);
+export async function inputOfTable(text: string | File, label: string, as: 'vector' | 'matrix' | null = null): Promise<Taken> {
+  const { rows, columns, data, headings } = await readTable(text);
+  const says = headings === null ? '' : `Line ${headings} is taken as headings.`;
   const line = as === 'vector' || (as === null && (rows === 1 || columns === 1));
   if (data.length > CELLS) {
     const shape = line ? [data.length] : [rows, columns];
-    return referenceOf((await api.upload(npyOf(shape, data), 'application/x-npy')).body, label);
+    return { input: referenceOf((await api.upload(npyOf(shape, data), 'application/x-npy')).body, label), says };
   }
-  if (line) return { kind: 'vector', vector: [...data] };
-  return { kind: 'matrix', matrix: Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]) };
+  if (line) return { input: { kind: 'vector', vector: [...data] }, says };
+  const matrix = Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]);
+  return { input: { kind: 'matrix', matrix }, says };
 }

@@ -14,7 +14,8 @@ export function short(value: number, digits = 5): string {
 }
 
 /** Every digit that survives a round trip. */
-export function full(value: number): string {
+export function full(value: number | bigint): string {
+  if (typeof value === 'bigint') return String(value).replace('-', '−');
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
   return (Object.is(value, -0) ? '−0' : String(value)).replace('-', '−');
