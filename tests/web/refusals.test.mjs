@@ -102,6 +102,51 @@ scenario('asks a server that is away, or refuses to read, once an edit', async (
   }
 }, { expectedStatus: [422, 503, 413] });
 
+scenario('asks once for a form of the program that does not come, and again by hand', async ({ page, player, seen }) => {
+  await player.results();
+  const asked = () => seen.requests.filter((request) => /\/ir\/hlo$/.test(request)).length;
+  const body = JSON.stringify({ type: 'about:blank', title: 'Not now', status: 503, detail: 'draining' });
+  await page.route('**/ir/hlo', (route) => route.fulfill({ status: 503, body, contentType: 'application/problem+json' }));
+  await page.getByRole('tab', { name: 'HLO', exact: true }).click();
+  await page.getByRole('alert').getByText('draining').waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(asked(), 1);
+  await page.unroute('**/ir/hlo');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('listbox', { name: /^HLO/ }).waitFor();
+  // The row that the list names to a screen reader is one that stands there, wherever it opens.
+  assert.deepEqual(await accessibility(page), []);
+}, { expectedStatus: [503] });
+
+scenario('shows the program of the result, and of no other call', async ({ page, player }) => {
+  await player.write('lambda x, y: (x - 2)**2 + 10*y');
+  await player.set('x', 1);
+  await player.set('y', 3);
+  await player.run();
+  const id = player.result.locator('code').filter({ hasText: /^prg_/ });
+  const shown = () => id.textContent();
+  await player.until(() => player.numbers(), ([first]) => first === '-2');
+  const gradient = await shown();
+  // A cost that is long in coming keeps nothing of the call before on the page.
+  await page.route(/\/v1\/programs\/prg_\w+$/, async (route) => {
+    await new Promise((resume) => setTimeout(resume, 1500));
+    await route.continue();
+  });
+  const read = page.waitForRequest(/\/ir\/jaxpr$/);
+  await player.verb('Value');
+  await player.run();
+  await player.until(() => player.numbers(), ([first]) => first === '31');
+  const value = await shown();
+  assert.notEqual(value, gradient);
+  assert.ok((await read).url().includes(value));
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  const of = page.waitForRequest(/\/ir\/jaxpr$/);
+  await player.verb('Minimise');
+  await player.run();
+  await player.result.getByText('converged').or(player.result.getByText(/limit|stopped|unbounded/)).first().waitFor();
+  assert.ok((await of).url().includes(await shown()));
+}, { expectedStatus: [422] });
+
 scenario('takes up the events of a run where they broke off', async ({ page, player }) => {
   await player.write('lambda x: (x - 2)**2');
   await player.verb('Minimise');
@@ -117,6 +162,25 @@ scenario('takes up the events of a run where they broke off', async ({ page, pla
   await player.result.getByText('converged').waitFor();
   await page.getByRole('article', { name: 'Run', exact: true }).getByRole('status').getByText('done').waitFor();
   assert.deepEqual(taken, [undefined, '1']);
+}, { expectedStatus: [422] });
+
+scenario('keeps the tangent of a name with its name', async ({ page, player }) => {
+  await player.write('lambda x, y: x * y**2');
+  await player.set('x', 3);
+  await player.set('y', 5);
+  await player.verb('Push forward');
+  const tangents = page.getByRole('textbox', { name: /^tangents/ });
+  await tangents.fill('[1, 10]');
+  await player.run();
+  await player.until(() => player.numbers(), ([, second]) => second === '325');
+  await player.write('lambda y, x: x * y**2');
+  await player.until(() => tangents.inputValue(), (text) => text === '[10,1]');
+  await player.run();
+  await player.until(() => player.numbers(), ([, second]) => second === '325');
+  await page.getByRole('button', { name: 'Differentiate with respect to y' }).click();
+  assert.equal(await tangents.inputValue(), '[1]');
+  await player.run();
+  await player.until(() => player.numbers(), ([, second]) => second === '25');
 }, { expectedStatus: [422] });
 
 scenario('keeps every number that is pasted, and every digit of a table', async ({ page, player }) => {

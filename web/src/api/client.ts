@@ -30,6 +30,7 @@ export const api = {
   /** Sent even by a page that is being closed. */
   cancel: (run: string) => request<Json>(`/v1/runs/${run}`, { method: 'DELETE', keepalive: true }),
   program: (body: Json, signal?: AbortSignal) => post<ProgramInfo>('/v1/programs', body, signal),
+  programOf: (id: string, signal?: AbortSignal) => get<ProgramInfo>(`/v1/programs/${id}`, signal),
   ir: (program: string, stage: Stage, signal?: AbortSignal) =>
     get<IrText>(`/v1/programs/${program}/ir/${stage}`, signal),
   upload: (data: Blob | ArrayBuffer, contentType: string) =>

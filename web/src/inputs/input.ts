@@ -139,22 +139,28 @@ export function outline(input: Input): string {
   }
 }
 
-/** Keep what the user typed for parameters that still exist; add the new, drop the gone. */
-export function reconcile(
-  inputs: readonly Input[],
-  parameters: readonly { name: string; default?: boolean }[],
-  source = '',
-): Input[] {
-  const known = new Map(inputs.map((input) => [input.name, input]));
+interface Named {
+  name: string;
+  default?: boolean;
+}
+
+/** The input before a parameter's own: of its name, or of the one that was renamed to it. */
+export function formerInput(inputs: readonly Input[], parameters: readonly Named[], i: number, source = ''): Input | null {
+  const { name } = parameters[i]!;
+  const known = inputs.find((input) => input.name === name);
+  if (known) return known;
   // A renamed parameter keeps its value: same position, same count, and both names new.
-  const names = new Set(parameters.map((parameter) => parameter.name));
+  const before = inputs[i];
+  if (!before || inputs.length !== parameters.length || parameters.some((parameter) => parameter.name === before.name)) return null;
+  const guess = guessKind(source, name);
+  return guess === 'scalar' || guess === before.kind ? before : null;
+}
+
+/** Keep what the user typed for parameters that still exist; add the new, drop the gone. */
+export function reconcile(inputs: readonly Input[], parameters: readonly Named[], source = ''): Input[] {
   return parameters.map(({ name, default: optional }, i) => {
-    const kept = known.get(name);
-    if (kept) return kept;
-    const before = inputs[i];
-    const renamed = before && inputs.length === parameters.length && !names.has(before.name);
-    const guess = guessKind(source, name);
-    const fits = guess === 'scalar' || guess === before?.kind;
-    return renamed && fits ? { ...before, name } : emptyInput(name, optional ?? false, source);
+    const before = formerInput(inputs, parameters, i, source);
+    if (before?.name === name) return before;
+    return before ? { ...before, name } : emptyInput(name, optional ?? false, source);
   });
 }

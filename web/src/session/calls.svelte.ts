@@ -135,10 +135,7 @@ export class Calls {
     const answer = await api.call(verb, body, signal);
     this.run = { verb, body, answer, source };
     this.problem = null;
-    const { program } = answer.body;
-    if (program && program !== this.#compiled.program?.program) {
-      await this.#compiled.follow(verb, body, program, signal);
-    }
+    void this.#compiled.follow(body, answer.body.program);
   }
 
   /** Start a run and follow its events to the end. */
@@ -157,7 +154,7 @@ export class Calls {
         const elapsed = performance.now() - started;
         this.run = { verb, body, source, answer: { body: data, timing: [], elapsed, status: 200, headers } };
         // Its texts and cost come when they come: the run's own events are not kept waiting.
-        if (data.program) void this.#compiled.follow(verb, body, data.program, signal).catch(() => undefined);
+        void this.#compiled.follow(body, data.program);
       }
     }
   }

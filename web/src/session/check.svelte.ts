@@ -4,8 +4,8 @@
 import { api } from '../api/client';
 import type { LineShape, Parameter } from '../api/answers';
 import { toProblem, type Problem } from '../api/problem';
-import { outline, reconcile, UNREADABLE } from '../inputs/input';
-import { bodyOf } from './request';
+import { formerInput, outline, reconcile, UNREADABLE } from '../inputs/input';
+import { bodyOf, carried, differentiated } from './request';
 import type { Draft } from './draft.svelte';
 
 const PAUSE_MS = 280;
@@ -92,13 +92,27 @@ export class Check {
     const { body } = await api.describe(source, signal);
     if (signal.aborted) return;
     const parameters = ownParameters(verb, body.parameters);
-    const names = parameters.map(({ name }) => name);
-    this.#draft.inputs = reconcile(this.#draft.inputs, parameters, source);
+    this.#rename(parameters, source);
     this.#draft.output = null;
     this.#described = wanted;
     this.#leading = body.parameters[0]?.name ?? '';
-    const known = this.#draft.settings.wrt.filter((name) => names.includes(name));
-    if (known.length !== this.#draft.settings.wrt.length) this.#draft.settings.wrt = known;
+  }
+
+  /** Take over the parameters of another source: what was given by name stays with its name. */
+  #rename(parameters: Parameter[], source: string): void {
+    const { inputs: before, settings } = this.#draft;
+    const inputs = reconcile(before, parameters, source);
+    const former = new Map(inputs.map(({ name }, i) => [name, formerInput(before, parameters, i, source)?.name ?? '']));
+    const latter = new Map([...former].map(([name, old]) => [old, name]));
+    const was = differentiated(settings, before.map(({ name }) => name));
+    const wrt = settings.wrt.flatMap((name) => latter.get(name) ?? []);
+    const now = differentiated({ ...settings, wrt }, inputs.map(({ name }) => name));
+    const direction = carried(settings, was, now, inputs, (name) => former.get(name) ?? '');
+    const vmap = settings.vmap && Object.fromEntries(Object.entries(settings.vmap).flatMap(([name, axis]) => (latter.has(name) ? [[latter.get(name)!, axis]] : [])));
+    this.#draft.inputs = inputs;
+    if (String(wrt) !== String(settings.wrt)) settings.wrt = wrt;
+    if (direction !== settings.direction) settings.direction = direction;
+    if (JSON.stringify(vmap) !== JSON.stringify(settings.vmap)) settings.vmap = vmap;
   }
 
   /** Ask for shapes, when the source, a type or a shape is another than before. */

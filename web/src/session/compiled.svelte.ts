@@ -19,28 +19,32 @@ export class Compiled {
 
   /** Ask for a program and its cost, compiled where it is not yet; nothing runs. */
   async make(verb: string, body: Body): Promise<void> {
-    this.problem = null;
-    try {
-      await this.follow(verb, body, null);
-    } catch (error) {
-      this.problem = toProblem(error);
-    }
-  }
-
-  /** What a call's program is. Without an answer its id stands, by which its texts are asked for. */
-  async follow(verb: string, body: Body, id: string | null, signal?: AbortSignal): Promise<void> {
     const { diagnose: _, timeout_s: __, output: ___, ...rest } = body;
+    this.problem = null;
     this.busy = true;
     try {
-      const answer = await api.program({ ...rest, verb }, signal);
-      this.program = id === null ? answer.body : { ...answer.body, program: id };
+      const { body: made } = await api.program({ ...rest, verb });
+      [this.program, this.source] = [made, sourceOf(body)];
     } catch (error) {
-      if (id === null || toProblem(error) === null) throw error;
-      this.program = { program: id };
+      this.problem = toProblem(error);
     } finally {
       this.busy = false;
     }
-    this.source = typeof body.function === 'string' ? body.function : '';
-    this.problem = null;
+  }
+
+  /** Show the program that an answer names, at once; its cost when it comes. None clears the pane. */
+  async follow(body: Body, id: string | undefined): Promise<void> {
+    if (!id) return this.clear();
+    [this.source, this.problem] = [sourceOf(body), null];
+    if (this.program?.program === id) return;
+    this.program = { program: id };
+    try {
+      const { body: told } = await api.programOf(id);
+      if (this.program?.program === id) this.program = told;
+    } catch {
+      // Without its cost the program stands, by its id.
+    }
   }
 }
+
+const sourceOf = (body: Body) => (typeof body.function === 'string' ? body.function : '');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyInput, inputOf } from '../inputs/input';
-import { bodyOf, DEFAULTS, differentiated, filled, onesLike } from './request';
+import { bodyOf, carried, DEFAULTS, differentiated, filled, onesLike } from './request';
 
 const settings = { ...DEFAULTS, source: 'x * y', diagnose: false };
 const inputs = [inputOf('x', 2), inputOf('y', [1, 2])];
@@ -42,4 +42,27 @@ it('fills shapes', () => {
   expect(filled([2, 1], 0)).toEqual([[0], [0]]);
   expect(() => onesLike({ dtype: 'float64', shape: [1e5, 1e5] })).toThrow('too many');
   expect(onesLike({ w: [[3]], b: 'NaN' })).toEqual({ w: [[1]], b: 1 });
+});
+
+describe('a direction that was typed', () => {
+  const typed = (verb: string, direction: string) => ({ ...settings, verb, direction });
+  it('stays with its names when they are reordered, left out, renamed or new', () => {
+    const jvp = typed('jvp', '[3, [1, 10]]');
+    expect(carried(jvp, ['x', 'y'], ['y', 'x'], inputs)).toBe('[[1,10],3]');
+    expect(carried(jvp, ['x', 'y'], ['y'], inputs)).toBe('[[1,10]]');
+    expect(carried(jvp, ['x', 'y'], ['y', 'z'], [inputs[1]!, inputOf('z', [[5]])])).toBe('[[1,10],[[1]]]');
+    expect(carried(jvp, ['x', 'y'], ['w', 'y'], inputs, (name) => (name === 'w' ? 'x' : name))).toBe('[3, [1, 10]]');
+    expect(carried(jvp, ['x', 'y'], [], [])).toBe('');
+  });
+
+  it('has no list around the vector of one parameter', () => {
+    expect(carried(typed('hvp', '7'), ['x'], ['x', 'y'], inputs)).toBe('[7,[1,1]]');
+    expect(carried(typed('hvp', '[7, [1, 2]]'), ['x', 'y'], ['y'], inputs)).toBe('[1,2]');
+    expect(carried(typed('hvp', '7'), ['x'], ['y'], inputs)).toBe('[1,1]');
+  });
+
+  it('is left alone where it belongs to the result, or cannot be read', () => {
+    expect(carried(typed('vjp', '[1, 10]'), ['x', 'y'], ['y'], inputs)).toBe('[1, 10]');
+    expect(carried(typed('jvp', '[1,'), ['x', 'y'], ['y'], inputs)).toBe('[1,');
+  });
 });

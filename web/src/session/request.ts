@@ -109,6 +109,34 @@ function directionOf(settings: Settings, inputs: readonly Input[], output: Json 
   return settings.verb !== 'jvp' && directions.length === 1 ? (directions[0] as Json) : directions;
 }
 
+/**
+ * A direction that was typed, one part a differentiated parameter, once those are others: each part
+ * stays with its name, that of a parameter gone goes, that of a new one is ones. `former` tells
+ * what a parameter was called before.
+ */
+export function carried(
+  settings: Settings, before: readonly string[], after: readonly string[], inputs: readonly Input[],
+  former: (name: string) => string = (name) => name,
+): string {
+  const { verb, direction } = settings;
+  if ((verb !== 'jvp' && verb !== 'hvp') || !direction.trim() || String(before) === String(after.map(former))) return direction;
+  let given: Json;
+  try {
+    given = parseJson(direction);
+  } catch {
+    return direction;
+  }
+  // Vectors of one parameter stand without a list around them.
+  const parts = verb === 'hvp' && before.length === 1 ? [given] : given;
+  if (!Array.isArray(parts) || parts.length !== before.length || !after.length) return '';
+  const next = after.map((name) => {
+    const at = before.indexOf(former(name));
+    const input = inputs.find((one) => one.name === name);
+    return at >= 0 ? parts[at]! : onesLike(input ? shapeless(input) : 1);
+  });
+  return JSON.stringify(verb === 'hvp' && next.length === 1 ? next[0] : next);
+}
+
 /** The axis of a parameter that is mapped; null where none is. */
 export function axisOf({ vmap }: Settings, name: string): number | null {
   return vmap && Object.hasOwn(vmap, name) ? (vmap[name] ?? null) : null;
