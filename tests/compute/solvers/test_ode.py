@@ -163,7 +163,13 @@ def relaxed(y0: float, k: float, t: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"adjoint": "backsolve", "method": "tsit5"}], ids=["checkpoint", "backsolve"]
+    "given",
+    [
+        {},
+        {"adjoint": "backsolve", "method": "tsit5"},
+        {"adjoint": "backsolve", "method": "kvaerno5"},
+    ],
+    ids=["checkpoint", "backsolve", "implicit backsolve"],
 )
 def test_gradients_of_a_loss(given: dict[str, Any]) -> None:
     args = [np.array([2.0]), 1.5]
@@ -196,3 +202,14 @@ def test_stiff_problems_in_both_precisions(
         assert found["success"]
         assert abs(found["y"] - wanted) < error
         assert found["statistics"]["steps"] < steps
+
+
+def test_an_implicit_backsolve_takes_a_tolerance_for_each_entry() -> None:
+    source = "def l(y):\n    return y[0] + 2 * y[1]\n\n"
+    source += "def f(t, y, k):\n    return -k * y * array([1, 2])"
+    found = solve("ode", source, [np.array([1.0, 2.0]), 1.5], groups=times(t1=1.0), loss="l",
+                  wrt=[0, 1], adjoint="backsolve", method="kvaerno5", rtol=1e-9,
+                  atol=[1e-10, 1e-12])  # fmt: skip
+    start, rate = found["grad"]
+    assert start == pytest.approx(np.exp([-1.5, -3.0]) * [1, 2], rel=1e-6)
+    assert rate == pytest.approx(-math.exp(-1.5) - 8 * math.exp(-3.0), rel=1e-6)

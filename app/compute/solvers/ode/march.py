@@ -76,7 +76,7 @@ def march(
 
 
 def march_back(
-    make: Callable[[Callable[[Any, Any], Any]], Stepper],
+    make: Callable[[Callable[[Any, Any], Any], Control], Stepper],
     f: Callable[[Any, Any, Any], Any],
     control: Control,
     parameters: Any,
@@ -86,15 +86,15 @@ def march_back(
 ) -> Marched:
     """The same, differentiated in y and ``parameters`` by the adjoint equation.
 
-    ``make`` gives the stepper of a right side; ``f(t, y, parameters)`` must close over nothing
-    that is traced.
+    ``make`` gives the stepper of a right side and its tolerances; ``f(t, y, parameters)`` must
+    close over nothing that is traced.
     """
     theta, restore = ravel_pytree(parameters)
     plain = Control(control.rtol, np.min(control.atol))
 
     @jax.custom_vjp
     def forward(y: Any, theta: Any, now: Marched, end: Any) -> Marched:
-        stepper = make(lambda t, y: f(t, y, restore(theta)))
+        stepper = make(lambda t, y: f(t, y, restore(theta)), control)
         return march(stepper, control, now._replace(y=y), end, most, kind="lax")
 
     def ahead(y: Any, theta: Any, now: Marched, end: Any) -> tuple[Marched, Any]:
@@ -113,7 +113,7 @@ def march_back(
 
         z = jnp.concatenate([y, cotangent.y, jnp.zeros_like(theta)])
         start = Marched.at(-end, z, jnp.minimum(now.size, end - now.t))
-        found = march(make(augmented), plain, start, -now.t, most, kind="lax")
+        found = march(make(augmented, plain), plain, start, -now.t, most, kind="lax")
         reached = jnp.where(found.t >= -now.t, found.y, jnp.nan)
         zeros = jax.tree.map(_no_cotangent, (now, end))
         return (reached[size : 2 * size], reached[2 * size :], *zeros)

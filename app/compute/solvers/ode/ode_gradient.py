@@ -98,7 +98,7 @@ def _march(
         if not backwards:
             now = march(stepper, control, now, end, most)
         else:
-            make = lambda right: RungeKutta.of(name, right, control)  # noqa: E731
+            make = lambda right, own: RungeKutta.of(name, right, own)  # noqa: E731
             parameters = (times.direction, list(call.args[1:]))
             now = march_back(make, f, control, parameters, now, end, most)
         return now, now.y
