@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from app.routes.compute import ComputeEndpoint
 from app.routes.models import VERB_FIELDS, CallFields, RunFields
+from app.routes.verb_examples import EXAMPLES
 
 _VALUE = {"description": "A number, nested list, typed array, sparse array, reference or pytree"}
 _INPUTS: dict[str, Any] = {
@@ -97,7 +98,9 @@ def _described(
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     schema["properties"] = {**schema["properties"], **inputs}
-    body = {"schema": schema}
+    body: dict[str, Any] = {"schema": schema}
+    if name in EXAMPLES:
+        body["example"] = EXAMPLES[name]
     return {
         "tags": ["verbs"],
         "operationId": name,

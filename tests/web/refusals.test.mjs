@@ -5,18 +5,24 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
-import { accessibility } from './browser.mjs';
+import { accessibility, BASE } from './browser.mjs';
 import { scenario } from './scenario.mjs';
 
 const linkOf = (state) => `/#s=${deflateRawSync(typeof state === 'string' ? state : JSON.stringify(state)).toString('base64url')}`;
 const state = { v: 1, source: 'x * y', verb: 'grad', settings: {}, args: [{ n: 'x', v: 1 }, { n: 'y', v: 2 }], range: [-5, 5] };
 
-scenario('says why a link is not opened, and stays usable', async ({ page, player }) => {
+scenario('says why a link is not opened, and stays usable', async ({ page, player, seen }) => {
   const links = [
     ['/#s=AAAA', 'damaged'],
     [linkOf({ ...state, args: [{ n: 'x', v: 1 }, { n: 'x', v: 2 }] }), 'it gives “x” twice'],
     [linkOf({ ...state, verb: '__proto__' }), 'asks for “__proto__”'],
     [linkOf({ ...state, settings: { wrt: ['x', 'x'] } }), 'setting “wrt”'],
+    [linkOf('null'), 'holds no function'],
+    [linkOf({ ...state, settings: { device: 'tpu:9' } }), 'device “tpu:9”'],
+    [linkOf({ ...state, settings: { wrt: ['nope'] } }), '“nope”'],
+    [linkOf({ ...state, settings: { fields: { holomorphic: true } } }), '“holomorphic”'],
+    [linkOf({ ...state, args: [{ n: 'x', v: 1 }] }), 'does not give “y”'],
+    [linkOf({ ...state, range: [null, 1] }), 'range of its plots'],
     [linkOf({ ...state, range: [-1e308, 1e308] }), 'range of its plots'],
     [linkOf(`"${'a'.repeat(30 << 20)}"`), 'more than a page holds'],
     [linkOf(`{"v":1,"source":"x","verb":"grad","args":[{"n":"x","v":${'['.repeat(9000)}${']'.repeat(9000)}}]}`), 'damaged'],
@@ -30,6 +36,13 @@ scenario('says why a link is not opened, and stays usable', async ({ page, playe
   await player.set('x', 3);
   await player.run();
   await player.until(() => player.numbers(), ([first]) => first === '6');
+  // What is no link of this page is none of no link: nothing runs.
+  const before = seen.requests.length;
+  await page.goto('about:blank');
+  await page.goto(BASE + linkOf('null'));
+  await page.getByRole('alert').getByText('holds no function').waitFor();
+  await page.waitForTimeout(500);
+  assert.deepEqual(seen.requests.slice(before).filter((request) => request === 'POST /v1/grad'), []);
 }, { expectedStatus: [422] });
 
 scenario('runs nothing while a field holds no number, and names the field', async ({ page, player, seen }) => {

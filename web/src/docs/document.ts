@@ -8,6 +8,8 @@ export interface Field {
   type: string;
   required: boolean;
   says: string;
+  /** Of a parameter of a request, where it goes. */
+  place?: string;
 }
 
 export interface Operation {
@@ -35,18 +37,8 @@ interface RawOperation {
 
 const METHODS = ['get', 'post', 'put', 'delete', 'patch'];
 
-/** Calls worth trying as they stand. A solver's example is shown when the server lists it. */
+/** Bodies worth trying as they stand, of what is no verb: the document has those of verbs. */
 const EXAMPLES: Record<string, Json> = {
-  '/v1/evaluate': { function: 'x**2 + sin(y)', args: [3, 1] },
-  '/v1/grad': { function: 'lambda x: x**2 + sin(x)', args: [3] },
-  '/v1/value_and_grad': { function: 'lambda x: jnp.sum(x**2)', args: [[1, 2, 3]] },
-  '/v1/jacobian': { function: 'lambda x: jnp.exp(x) / jnp.sum(jnp.exp(x))', args: [[1, 2, 3]] },
-  '/v1/hessian': { function: 'lambda x: x[0]**2 * x[1]', args: [[1, 2]] },
-  '/v1/jvp': { function: 'lambda x: jnp.sin(x)', args: [[0, 1]], tangents: [[1, 0]] },
-  '/v1/vjp': { function: 'lambda x: jnp.sin(x)', args: [[0, 1]], cotangents: [1, 0] },
-  '/v1/hvp': { function: 'lambda x: jnp.sum(x**3)', args: [[1, 2]], vectors: [1, 0] },
-  '/v1/check_grads': { function: 'lambda x: jnp.sum(jnp.log1p(x**2))', args: [[1, 2]] },
-  '/v1/abstract_eval': { function: 'lambda x: x @ x.T', args: [[[1, 2, 3]]] },
   '/v1/functions': { source: 'def f(x):\n    return jnp.tanh(x)' },
   '/v1/arrays': [[1, 2], [3, 4]],
   '/v1/programs': { verb: 'grad', function: 'lambda x: jnp.sum(x**2)', args: [{ shape: [1000], dtype: 'float64' }] },
@@ -92,7 +84,7 @@ function operationOf(path: string, method: string, raw: RawOperation): Operation
     summary: raw.summary ?? '',
     description: raw.description ?? '',
     parameters: (raw.parameters ?? []).map((p) => ({
-      name: p.name, type: typeOf(p.schema), required: p.required ?? false, says: p.description ?? '',
+      name: p.name, type: typeOf(p.schema), required: p.required ?? false, says: p.description ?? '', place: p.in,
     })),
     fields: fieldsOf(json?.schema),
     example: exampleOf(path, json?.example),

@@ -11,7 +11,7 @@ import type { Draft } from './draft.svelte';
 const PAUSE_MS = 280;
 
 /** The variable that an integrated function takes before its state is not among the arguments. */
-function ownParameters(verb: string, parameters: Parameter[]): Parameter[] {
+export function ownParameters(verb: string, parameters: Parameter[]): Parameter[] {
   return verb === 'ode' ? parameters.slice(1) : parameters;
 }
 

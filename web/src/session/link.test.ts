@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inputOf, wireOf } from '../inputs/input';
 import type { Json } from '../api/json';
-import { readLink, write } from './link';
+import { fitsParameters, fitsServer, readLink, write } from './link';
 import { DEFAULTS } from './request';
 
 const state: { [key: string]: Json } = { v: 1, source: 'x * y', verb: 'grad', settings: {}, args: [{ n: 'x', v: 1, d: false }], range: [-5, 5] };
@@ -18,11 +18,10 @@ describe('a link', () => {
   it('gives back what was written', () => {
     const settings = { ...DEFAULTS, source: 'x @ y', verb: 'jvp', wrt: ['x'], vmap: { x: 0, y: null }, direction: '[1]', dtype: 'float32' as const };
     const inputs = [inputOf('x', [1, 'NaN']), inputOf('y', [[1, 2], [3, 4]]), { ...inputOf('k', 1, true), kind: 'default' as const }];
-    const back = readLink(JSON.parse(JSON.stringify(write({ settings, inputs, range: [-1, 2] }))) as Json)!;
+    const back = readLink(JSON.parse(JSON.stringify(write({ settings, inputs, range: [-1, 2] }))) as Json);
     expect(back.settings).toEqual(settings);
     expect(back.inputs.map(wireOf)).toEqual([[1, 'NaN'], [[1, 2], [3, 4]], undefined]);
     expect(back.range).toEqual([-1, 2]);
-    expect(readLink(null)).toBeNull();
   });
 
   it('that names an argument twice is refused', () => {
@@ -48,9 +47,43 @@ describe('a link', () => {
     const wrong: { [key: string]: Json }[] = [
       { v: 2 }, { source: 3 }, { settings: 'x' }, { args: {} }, { args: [3] }, { args: [{ n: '', v: 1 }] }, { args: [{ v: 1 }] },
       { args: [{ n: 'x' }] }, { args: Array.from({ length: 201 }, (_, i) => ({ n: `x${i}`, v: 1 })) },
-      { range: [-1e308, 1e308] }, { range: [1, 1] }, { range: [2, 1] }, { range: [0] }, { range: ['a', 1] }, { range: [1e16, 1e16 + 2] },
+      { range: [-1e308, 1e308] }, { range: [1, 1] }, { range: [2, 1] }, { range: [0] }, { range: ['a', 1] }, { range: [null, 1] }, { range: ['0', 1] }, { range: [false, 1] }, { args: [{ n: 'x', v: 1, d: 1 }] }, { args: [{ n: 'x', v: 1, slider: [0, 1] }] }, { range: [1e16, 1e16 + 2] },
     ];
     for (const patch of wrong) expect(refusal(patch), JSON.stringify(patch).slice(0, 80)).not.toBe('');
-    for (const other of [[], 'x', 3, { v: 1 }] as Json[]) expect(() => readLink(other)).toThrow('no function');
+    for (const other of [null, [], 'x', 3, { v: 1 }] as Json[]) expect(() => readLink(other)).toThrow('no function');
+  });
+
+  it('has every member that this page writes, and no other', () => {
+    expect(refusal({ run: true })).toContain('it has “run”');
+    for (const name of ['settings', 'args', 'range', 'verb']) {
+      const { [name]: _, ...rest } = state;
+      expect(() => readLink(rest), name).toThrow(`it lacks “${name}”`);
+    }
+  });
+
+  it('names no parameter that it does not give', () => {
+    expect(refusal({ settings: { wrt: ['nope'] } })).toContain('“nope”');
+    expect(refusal({ settings: { vmap: { nope: 0 } } })).toContain('“nope”');
+  });
+
+  it('gives the arguments of its function, each and no other', () => {
+    const given = (...names: string[]) => names.map((name) => inputOf(name, 1));
+    const takes = [{ name: 'x' }, { name: 'k', default: true }];
+    expect(() => fitsParameters(given('k', 'x'), takes)).not.toThrow();
+    expect(() => fitsParameters(given('x', 'k', 'z'), takes)).toThrow('“z”, which its function does not take');
+    expect(() => fitsParameters(given('k'), takes)).toThrow('does not give “x”');
+    const left = (name: string) => ({ ...inputOf(name, 1, true), kind: 'default' as const });
+    expect(() => fitsParameters([...given('x'), left('k')], takes)).not.toThrow();
+    expect(() => fitsParameters([left('x'), ...given('k')], takes)).toThrow('its function has none');
+  });
+
+  it('asks for nothing that its reader neither sees nor can remove', () => {
+    const server = { devices: [{ id: 'cpu:0' }], fields: (verb: string) => (verb === 'minimize' ? [{ name: 'tol' }] : []), isSolver: (verb: string) => verb === 'minimize' };
+    const of = (patch: Partial<typeof DEFAULTS>) => () => fitsServer({ ...DEFAULTS, ...patch }, server);
+    expect(of({ device: 'cpu:0' })).not.toThrow();
+    expect(of({ device: 'tpu:9' })).toThrow('“tpu:9”');
+    expect(of({ verb: 'minimize', fields: { tol: 1 } })).not.toThrow();
+    expect(of({ verb: 'minimize', fields: { epochs: 1 } })).toThrow('“epochs”');
+    expect(of({ verb: 'grad', fields: { holomorphic: true } })).toThrow('“holomorphic”');
   });
 });

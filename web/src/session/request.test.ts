@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyInput, inputOf } from '../inputs/input';
-import { bodyOf, carried, DEFAULTS, differentiated, filled, onesLike } from './request';
+import { axesOf, bodyOf, carried, DEFAULTS, differentiated, filled, onesLike } from './request';
 
 const settings = { ...DEFAULTS, source: 'x * y', diagnose: false };
 const inputs = [inputOf('x', 2), inputOf('y', [1, 2])];
@@ -65,4 +65,11 @@ describe('a direction that was typed', () => {
     expect(carried(typed('vjp', '[1, 10]'), ['x', 'y'], ['y'], inputs)).toBe('[1, 10]');
     expect(carried(typed('jvp', '[1,'), ['x', 'y'], ['y'], inputs)).toBe('[1,');
   });
+});
+
+it('maps at first what has an axis', () => {
+  const tree = { ...inputOf('t', 1), kind: 'tree' as const, tree: '{"w": [1, 2]}' };
+  expect(axesOf([...inputs, inputOf('M', [[1]]), tree])).toEqual({ y: 0, M: 0, t: 0 });
+  const none = [inputOf('x', 1), { ...tree, tree: '[1,' }, { ...tree, tree: '[1, [2]]' }, emptyInput('k', true)];
+  expect(axesOf(none)).toEqual({});
 });

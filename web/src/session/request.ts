@@ -1,7 +1,8 @@
 // From what the page shows to the exact request it sends, and back out as a plan for plots.
 
-import { wireOf, type Input } from '../inputs/input';
+import { outline, UNREADABLE, wireOf, type Input } from '../inputs/input';
 import { parseJson, type Json } from '../api/json';
+import { leaves, read } from '../api/wire';
 
 export type Body = { [key: string]: Json };
 
@@ -140,6 +141,17 @@ export function carried(
 /** The axis of a parameter that is mapped; null where none is. */
 export function axisOf({ vmap }: Settings, name: string): number | null {
   return vmap && Object.hasOwn(vmap, name) ? (vmap[name] ?? null) : null;
+}
+
+/** What is mapped at first: the first axis of every parameter that has one. */
+export function axesOf(inputs: readonly Input[]): Record<string, number> {
+  const have = inputs.filter((input) => {
+    if (input.kind === 'reference') return (input.reference?.shape.length ?? 0) > 0;
+    if (outline(input) === UNREADABLE || input.kind === 'default') return false;
+    const parts = leaves(read(wireOf(input)!));
+    return parts.length > 0 && parts.every(({ value: part }) => part.kind === 'tensor' && part.shape.length > 0);
+  });
+  return Object.fromEntries(have.map(({ name }) => [name, 0]));
 }
 
 /** The body of `POST /v1/{verb}`: members at their defaults are left out. */

@@ -23,7 +23,15 @@ export class Server {
     ...[...this.verbs].filter((verb) => !FIRST_VERBS.includes(verb) && !UNLISTED.has(verb)),
   ]);
 
-  async meet(): Promise<void> {
+  #met: Promise<void> | null = null;
+
+  /** Ask what the server is; once, unless with `again`. */
+  meet(again = false): Promise<void> {
+    if (again) this.#met = null;
+    return (this.#met ??= this.#ask());
+  }
+
+  async #ask(): Promise<void> {
     const quiet = async (work: Promise<void>) => work.catch(() => undefined);
     await Promise.all([
       quiet(api.language().then(({ body }) => void (this.names = body.data))),

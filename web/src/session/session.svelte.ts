@@ -2,16 +2,17 @@
 // Components read it and call its methods; its parts alone decide when the server is asked.
 
 import type { Example } from '../gallery/example';
+import type { Parameter } from '../api/answers';
 import { api } from '../api/client';
 import type { Problem } from '../api/problem';
 import { inputOf, referenceOf, type Input } from '../inputs/input';
 import { DEFAULTS, type Settings } from './request';
 import { LinkError, pack, unpack } from './share';
 import { Calls } from './calls.svelte';
-import { Check } from './check.svelte';
+import { Check, ownParameters } from './check.svelte';
 import { Compiled } from './compiled.svelte';
 import { Draft, RANGE } from './draft.svelte';
-import { readLink, write } from './link';
+import { fitsParameters, fitsServer, readLink, write } from './link';
 import { Server } from './server.svelte';
 
 export class Session extends Draft {
@@ -25,6 +26,8 @@ export class Session extends Draft {
 
   /** Counts what was put on the page whole: nothing that was typed before outlives it. */
   opened = $state(0);
+
+  #restoring = 0;
 
   readonly stale = $derived.by(() => {
     const { run } = this.calls;
@@ -80,6 +83,8 @@ export class Session extends Draft {
 
   /** Throws a LinkError where the page holds what no link can carry. */
   async link(): Promise<string> {
+    // What was edited a moment ago may have other parameters.
+    await this.check.settle();
     const { fault } = this;
     if (fault) throw new LinkError(`${fault.place}: ${fault.says}`);
     return `${location.origin}${location.pathname}#${await pack(write(this))}`;
@@ -87,8 +92,15 @@ export class Session extends Draft {
 
   /** Restore a fragment. True when it held a state. It is traced and never run. */
   async restore(fragment: string): Promise<boolean> {
-    const linked = readLink(await unpack(fragment));
-    if (linked === null) return false;
+    const mark = (this.#restoring += 1);
+    const state = await unpack(fragment);
+    if (state === undefined) return false;
+    const linked = readLink(state);
+    const [described] = await Promise.all([describe(linked.settings), this.server.meet()]);
+    if (described) fitsParameters(linked.inputs, described);
+    fitsServer(linked.settings, this.server);
+    // Another link was followed meanwhile.
+    if (mark !== this.#restoring) return true;
     this.range = linked.range ?? RANGE;
     this.exampleId = '';
     this.#reset(linked.settings, linked.inputs);
@@ -106,6 +118,12 @@ export class Session extends Draft {
       if (found && input.reference?.id === reference.id) Object.assign(input, referenceOf(found.body, reference.label));
     }
   }
+}
+
+/** The parameters of a linked function; null where the check will tell why there are none. */
+async function describe({ source, verb }: Settings): Promise<Parameter[] | null> {
+  const described = await api.describe(source).catch(() => null);
+  return described && ownParameters(verb, described.body.parameters);
 }
 
 export const session = new Session();

@@ -15,7 +15,8 @@ describe('share', () => {
   });
 
   it('takes other fragments for no state and refuses damaged ones', async () => {
-    expect(await unpack('#results')).toBeNull();
+    expect(await unpack('#results')).toBeUndefined();
+    expect(await unpack(`#${await pack(null)}`)).toBeNull();
     for (const text of ['AAAA', '%%%', '']) await expect(unpack(`#s=${text}`)).rejects.toThrow('damaged');
   });
 

@@ -46,10 +46,10 @@ export async function pack(state: Json): Promise<string> {
   return PREFIX + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** The state that a fragment holds; null when there is none. Throws LinkError. */
-export async function unpack(fragment: string): Promise<Json | null> {
+/** The state that a fragment holds; undefined when it is none of ours. Throws LinkError. */
+export async function unpack(fragment: string): Promise<Json | undefined> {
   const text = fragment.replace(/^#/, '');
-  if (!text.startsWith(PREFIX)) return null;
+  if (!text.startsWith(PREFIX)) return undefined;
   try {
     const body = text.slice(PREFIX.length).replaceAll('-', '+').replaceAll('_', '/');
     const packed = Uint8Array.from(atob(body), (char) => char.charCodeAt(0));
