@@ -53,6 +53,7 @@ class Application:
             await self._compute.answer(scope, headers, receive, send, mark)
             return
         send = _marked(scope, send, mark)
+        scope[problems.MARK] = mark
         if scope["method"] == "HEAD":
             # A copy: the server reads its own scope to know that no body follows.
             scope = {**scope, "method": "GET"}

@@ -111,7 +111,7 @@ class ComputeEndpoint:
         except Disconnected:
             return
         except Exception as error:  # noqa: BLE001  the last place: nothing may pass as a 500 page
-            problem = problems.problem_of(error)
+            problem = problems.problem_of(error, mark)
             status, payload = problem.status, problems.body_of(problem)
             head = [(k.encode(), v.encode()) for k, v in problems.headers_of(problem).items()]
         head.append((b"content-length", b"%d" % len(payload)))

@@ -55,31 +55,38 @@ def body_of(problem: ProblemError) -> bytes:
     return dump(problem.to_problem(), "json")
 
 
-def problem_of(error: Exception) -> ProblemError:
-    """The problem that stands for any exception; what was not foreseen is logged and ours."""
+def problem_of(error: Exception, mark: bytes | None = None) -> ProblemError:
+    """The problem that stands for any exception; what was not foreseen is logged and ours.
+
+    ``mark``: the request's id, by which the log is searched.
+    """
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
         kind = _BY_STATUS.get(error.status_code, InvalidArgument)
         return kind(str(error.detail), hint=_HINTS.get(kind))
-    logging.get("routes").error("unforeseen", exc_info=error)
+    logging.get("routes").error("unforeseen", request=(mark or b"").decode(), exc_info=error)
     return InternalError("Something went wrong on our side; the request id finds it in the log")
 
 
-def response_of(error: Exception) -> Response:
+def response_of(error: Exception, mark: bytes | None = None) -> Response:
     """The response to any exception."""
-    problem = problem_of(error)
+    problem = problem_of(error, mark)
     headers = headers_of(problem)
     if isinstance(error, HTTPException) and error.headers:
         headers.update(error.headers)
     return Response(body_of(problem), problem.status, headers)
 
 
+MARK = "gradserve.request"
+"""Where a request's scope holds its id."""
+
+
 def install(app: FastAPI) -> None:
     """Let every error of the application, 404 and 405 included, answer with problem+json."""
 
-    async def answer(_request: Request, error: Exception) -> Response:
-        return response_of(error)
+    async def answer(request: Request, error: Exception) -> Response:
+        return response_of(error, request.scope.get(MARK))
 
     async def misfit(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -65,3 +65,4 @@ def test_the_row_whose_label_is_none_is_named() -> None:
     found = fit(x, y, model="logistic")
     assert not found["success"]
     assert found["statistics"]["bad_row"] == 4
+    assert np.all(np.isnan(found["standard_errors"]))

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from app.compute.solvers.fit.family import Family
+from app.compute.solvers.implicit import succeeded
 from app.compute.solvers.minimize.newton import all_finite
 from app.compute.solvers.outcomes import Outcome
 
@@ -175,7 +176,8 @@ class Regression:
         spare = matrix.shape[0] - matrix.shape[1]
         if not self.l2 and (spare > 0 or not self.family.linear):
             spread = residuals @ residuals / spare if self.family.linear else 1.0
-            found["standard_errors"] = spread**0.5 * self._errors(matrix, z, design)
+            errors = spread**0.5 * self._errors(matrix, z, design)
+            found["standard_errors"] = jnp.where(succeeded(state.outcome), errors, jnp.nan)
         if self.family.linear:
             return {**found, "rss": residuals @ residuals}
         return {**found, "nll": plain - penalty}
