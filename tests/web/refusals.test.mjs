@@ -70,8 +70,8 @@ scenario('runs nothing while a field holds no number, and names the field', asyn
     assert.equal(await field(name).getAttribute('aria-invalid'), 'false');
   }
   await player.run();
-  // The gradient in x: (1 + 3 + 3) times the sum of M, which is 4 with its 3 in place of -1.
-  await player.until(() => player.numbers(), ([first]) => first === String(7 * (2 + 3 + 0 - 1 + 2 - 1 + 0 - 1 + 2)));
+  // The gradient in x: (1 + 3 + 3) times the sum of M, which took over its vector as one row.
+  await player.until(() => player.numbers(), ([first]) => first === String(7 * (1 + 3 + 3)));
 
   await player.verb('Push forward');
   await page.getByRole('textbox', { name: /^tangents/ }).fill('[1,');
@@ -166,15 +166,27 @@ scenario('takes up the events of a run where they broke off', async ({ page, pla
   const taken = [];
   await page.route('**/v1/runs/*/events', (route) => {
     taken.push(route.request().headers()['last-event-id']);
-    if (taken.length > 1) return route.continue();
+    if (taken.length > 2) return route.continue();
+    if (taken.length > 1) return route.fulfill({ body: '', contentType: 'text/event-stream' });
     const run = /run_\w+/.exec(route.request().url())[0];
     const body = `id: 1\nevent: status\ndata: {"run":"${run}","status":"running"}\n\n`;
     return route.fulfill({ body, contentType: 'text/event-stream' });
   });
   await player.run();
+  const course = page.getByRole('article', { name: 'Run', exact: true });
+  await course.getByRole('status').getByText('connection lost, trying again').waitFor();
+  await player.set('x', 7);
+  await course.getByText('of the former inputs').waitFor();
   await player.result.getByText('converged').waitFor();
-  await page.getByRole('article', { name: 'Run', exact: true }).getByRole('status').getByText('done').waitFor();
-  assert.deepEqual(taken, [undefined, '1']);
+  await course.getByRole('status').getByText('done').waitFor();
+  assert.deepEqual(taken, [undefined, '1', '1']);
+  // A refusal goes with what was refused.
+  const steps = page.getByRole('textbox', { name: 'max steps' });
+  await steps.fill('-1');
+  await player.run();
+  await page.getByRole('alert').first().waitFor();
+  await steps.fill('50');
+  await page.getByRole('alert').first().waitFor({ state: 'detached' });
 }, { expectedStatus: [422] });
 
 scenario('keeps the tangent of a name with its name', async ({ page, player }) => {
@@ -270,6 +282,13 @@ scenario('says what is wrong with a file, as the file it is', async ({ page, pla
   }
   // What was refused has not come into the row.
   assert.equal(await page.getByText('big.mtx').count(), 0);
+  // Nor is the value before it used in its place, until somebody says so.
+  const run = page.getByRole('button', { name: /^Run/ });
+  assert.equal(await run.isDisabled(), true);
+  await page.getByRole('button', { name: 'Use what stands here' }).click();
+  await page.locator('#not-run').waitFor({ state: 'detached' });
+  assert.equal(await run.isDisabled(), false);
+  assert.equal(await page.getByRole('alert').count(), 0);
 }, { expectedStatus: [422] });
 
 scenario('stays in its width with names of any length', async ({ page, player }) => {

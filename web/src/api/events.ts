@@ -9,7 +9,9 @@ export type RunEvent =
   | { kind: 'status'; data: { run: string; status: string } }
   | { kind: 'progress'; data: Progress }
   | { kind: 'result'; data: CallResult }
-  | { kind: 'problem'; data: Problem };
+  | { kind: 'problem'; data: Problem }
+  /** Whether the events are broken off for now; of the page itself, no server sends it. */
+  | { kind: 'connection'; data: { lost: boolean } };
 
 /** Statuses after which a run has no more events. */
 export const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled']);
@@ -19,11 +21,12 @@ const PAUSES_MS = [300, 1000, 3000, 8000];
 
 /** Server-sent events of a run until it ends, over connections that break off. */
 export async function* eventsOf(run: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
-  let last = '';
+  let [last, lost] = ['', false];
   for (let tries = 0; ; tries++) {
     try {
       const response = await listen(run, last, signal);
       if (response.status === 204) return;
+      if (lost) yield { kind: 'connection', data: { lost: (lost = false) } };
       for await (const { id, event } of blocksOf(response)) {
         [last, tries] = [id, 0];
         yield event;
@@ -33,6 +36,7 @@ export async function* eventsOf(run: string, signal: AbortSignal): AsyncGenerato
       if (signal.aborted || error instanceof ProblemError) throw error;
     }
     const pause = PAUSES_MS[tries];
+    yield { kind: 'connection', data: { lost: (lost = true) } };
     if (pause === undefined) throw new ProblemError(unheard(run));
     await new Promise((resume) => setTimeout(resume, pause));
     signal.throwIfAborted();

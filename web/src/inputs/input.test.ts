@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { guessKind, inputOf, outline, rangeFor, reconcile, UNREADABLE, wireOf } from './input';
+import { emptyInput, guessKind, inForm, inputOf, outline, rangeFor, reconcile, UNREADABLE, wireOf } from './input';
 
 const inputs = [inputOf('x', 2), inputOf('y', [1, 2])];
 
@@ -39,4 +39,17 @@ it('tells inputs of another shape apart, not of another value', () => {
   expect(outline(inputOf('x', [1, 2]))).not.toBe(outline(inputOf('x', [1, 2, 3])));
   expect(outline(inputOf('x', 2))).not.toBe(outline(inputOf('x', [2])));
   expect(outline({ ...inputOf('x', 1), kind: 'tree', tree: '[1,' })).toBe(UNREADABLE);
+});
+
+describe('another form', () => {
+  it('keeps the value where it can, and brings back none that was left', () => {
+    const vector = inForm(inputOf('x', [4, 5]), 'tree');
+    expect(vector.tree).toBe('[4,5]');
+    expect(inForm({ ...vector, tree: '[9, 9, 9]' }, 'vector').vector).toEqual([9, 9, 9]);
+    expect(inForm(inputOf('x', [4, 5]), 'matrix').matrix).toEqual([[4, 5]]);
+    expect(inForm(inputOf('x', [[4], [5]]), 'vector').vector).toEqual([4, 5]);
+    expect(inForm(inForm(inputOf('x', [4, 5]), 'scalar'), 'vector').vector).toEqual(emptyInput('x').vector);
+    expect(inForm({ ...vector, tree: '[4,' }, 'scalar')).toMatchObject({ kind: 'scalar', scalar: 1 });
+    expect(inForm(inputOf('x', 3), 'scalar').scalar).toBe(3);
+  });
 });

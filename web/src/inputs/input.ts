@@ -139,6 +139,20 @@ export function outline(input: Input): string {
   }
 }
 
+/** An input in another form, with its value where that form holds it; else as if new. */
+export function inForm(input: Input, kind: InputKind): Input {
+  const fresh = { ...emptyInput(input.name, input.hasDefault), reference: input.reference, kind };
+  const holds = (form: InputKind) => form !== 'reference' && form !== 'default';
+  if (!holds(kind) || !holds(input.kind) || outline(input) === UNREADABLE) return fresh;
+  const value = wireOf(input)!;
+  if (kind === 'tree') return { ...fresh, tree: JSON.stringify(value) };
+  const same = inputOf(input.name, value, input.hasDefault);
+  if (same.kind === kind) return { ...same, reference: input.reference };
+  if (kind === 'matrix' && same.kind === 'vector' && same.vector.length) return { ...fresh, matrix: [same.vector] };
+  const isLine = same.kind === 'matrix' && (same.matrix.length === 1 || same.matrix[0]!.length === 1);
+  return kind === 'vector' && isLine ? { ...fresh, vector: same.matrix.flat() } : fresh;
+}
+
 interface Named {
   name: string;
   default?: boolean;

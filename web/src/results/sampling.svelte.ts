@@ -8,6 +8,7 @@ export class Sampling<T> {
   sample = $state.raw<T | null>(null);
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
+  #refusedFor = '';
   #shown = $state('');
   #drawnFor = '';
   #abort: AbortController | null = null;
@@ -28,6 +29,11 @@ export class Sampling<T> {
     return this.sample === null;
   }
 
+  /** What was refused, as long as the same is asked. */
+  get refusal(): Problem | null {
+    return this.problem && this.#refusedFor === this.#key() ? this.problem : null;
+  }
+
   draw = async (): Promise<void> => {
     if (session.body === null) return;
     this.#abort?.abort();
@@ -40,7 +46,7 @@ export class Sampling<T> {
       this.problem = null;
     } catch (error) {
       const found = toProblem(error);
-      if (found) this.problem = found;
+      if (found) [this.#refusedFor, this.problem] = [wanted, found];
     } finally {
       if (!signal.aborted) this.busy = false;
     }

@@ -32,13 +32,15 @@ export interface Course {
   told: Progress[];
   /** Whether it has been asked to stop. */
   cancelling?: boolean;
+  /** Whether its events are broken off for now. */
+  lost?: boolean;
 }
 
 export const isOver = (course: Course) => OVER.has(course.status);
 
 export class Calls {
   run = $state.raw<Run | null>(null);
-  problem = $state.raw<Problem | null>(null);
+  #problem = $state.raw<{ problem: Problem; at: string } | null>(null);
   running = $state(false);
   /** Whether the last call was given up by who asked. */
   cancelled = $state(false);
@@ -57,6 +59,15 @@ export class Calls {
     this.#check = check;
     this.#server = server;
     this.#compiled = compiled;
+  }
+
+  /** What was refused last, as long as the page still asks what it then asked. */
+  get problem(): Problem | null {
+    return this.#problem && this.#problem.at === this.#draft.fingerprint ? this.#problem.problem : null;
+  }
+
+  set problem(problem: Problem | null) {
+    this.#problem = problem && { problem, at: this.#draft.fingerprint };
   }
 
   /** The source that results on the page belong to. */
@@ -148,6 +159,7 @@ export class Calls {
       const course = this.course as Course | null;
       if (course?.run !== made.run) return;
       if (kind === 'status') this.course = { ...course, status: data.status };
+      else if (kind === 'connection') this.course = { ...course, lost: data.lost };
       else if (kind === 'progress') this.course = { ...course, told: [...course.told, data] };
       else if (kind === 'problem') this.problem = data;
       else {

@@ -41,6 +41,11 @@ export class Session extends Draft {
     return { type: 'about:blank', title: 'A field cannot be read', status: 0, detail: `${fault.place}: ${fault.says}` };
   });
 
+  /** Whether a refusal stands elsewhere on the page already. */
+  isTold({ detail }: Problem): boolean {
+    return [this.check.problem, this.calls.problem].some((other) => other?.detail === detail);
+  }
+
   /** Put an example on the page. It is traced, not run. */
   open(example: Example): void {
     this.exampleId = example.id;
@@ -66,11 +71,13 @@ export class Session extends Draft {
     if (source === this.settings.source) return;
     this.settings.source = source;
     this.exampleId = '';
+    this.compiled.problem = null;
     this.check.edited();
   }
 
   /** An input's value or shape changed. */
   moved(): void {
+    this.compiled.problem = null;
     this.check.edited();
     this.calls.moved();
   }

@@ -8,9 +8,25 @@ export function short(value: number, digits = 5): string {
   const size = Math.abs(value);
   const text =
     size >= 1e-4 && size < 10 ** Math.max(digits, 6)
-      ? String(Number(value.toPrecision(digits)))
+      ? String(Number(value.toPrecision(Math.max(digits, Math.floor(Math.log10(size)) + 1))))
       : value.toExponential(digits - 1).replace(/\.?0+e/, 'e').replace('e+', 'e');
   return text.replace('-', '−');
+}
+
+/**
+ * The first `digits` digits of a number, with an ellipsis where more follow: nothing is rounded.
+ * The digits before the point are kept up to a million.
+ */
+export function cut(value: number, digits: number): string {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || value === 0) return short(value);
+  const plain = size >= 1e-4 && size < 1e6;
+  const [mantissa = '', power = ''] = (plain ? String(size) : size.toExponential()).split('e');
+  const [whole = '', part = ''] = mantissa.split('.');
+  const zeros = whole === '0' ? /^0*/.exec(part)![0].length : 0;
+  const kept = part.slice(0, Math.max(0, zeros + digits - (whole === '0' ? 0 : whole.length)));
+  const text = `${whole}${kept ? `.${kept}` : ''}${kept.length < part.length ? '…' : ''}`;
+  return `${value < 0 ? '−' : ''}${text}${power ? `e${power.replace('+', '').replace('-', '−')}` : ''}`;
 }
 
 /** Every digit that survives a round trip. */
