@@ -189,16 +189,16 @@ scenario('checks a gradient against finite differences', async ({ page, player }
   await page.getByText('They agree').waitFor();
 }, { once: true });
 
-scenario('tells a hit from a miss, and why it missed', async ({ page, player }) => {
+scenario('tells whether a program was compiled, and why', async ({ page, player }) => {
   const unique = `x * ${Math.random()}`;
   await player.write(unique);
   await page.locator('.cm-ghost').first().waitFor();
   await player.run();
   await player.results();
-  await player.result.getByText(/Miss.*the source/).waitFor();
+  await player.result.getByText(/Compiled for this call\..*the source/).waitFor();
   await player.run();
   await player.show('Results');
-  await player.result.getByText(/Hit: the program was in memory/).waitFor();
+  await player.result.getByText(/Compiled before: it was in memory/).waitFor();
   await player.result.getByRole('img', { name: /^Time:.*execute/ }).waitFor();
 }, { once: true });
 
@@ -330,7 +330,7 @@ scenario('cancels a run that would not end soon', async ({ page, player }) => {
   await player.show('Results');
   await run.getByText(/iteration/).waitFor({ timeout: 60_000 });
   const asked = Date.now();
-  await run.getByRole('button', { name: 'Cancel the run' }).dblclick();
+  await page.getByRole('button', { name: 'Cancel', exact: true }).dblclick();
   await run.getByRole('status').getByText('cancelled').waitFor();
   assert.ok(Date.now() - asked < 5_000);
 

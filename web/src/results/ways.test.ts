@@ -28,6 +28,12 @@ describe('the way of a solver', () => {
     expect(wayOf({ ...course(told), body: { other: 1 } }, run(trace)).moments).toHaveLength(3);
   });
 
+  it('is the loss of every epoch of a training', () => {
+    const fit = { verb: 'fit', body, source: 's', answer: { body: { result: { history: { loss: [3, 2, 1] }, value: 1 } } } } as unknown as Run;
+    const way = wayOf(course([{ iteration: 1, value: 3 }, { iteration: 3, value: 1 }]), fit);
+    expect([way.falling, way.moments.map(({ iteration, falling }) => [iteration, falling])]).toEqual(['loss', [[1, 3], [2, 2], [3, 1]]]);
+  });
+
   it('lies over a plot whose axes are the unknowns', () => {
     const way = wayOf(course(told), null);
     const settings = { ...DEFAULTS, verb: 'minimize' };

@@ -20,7 +20,7 @@ interface Moment {
 
 export interface Way {
   /** What should fall: a value, or what is left of a residual. */
-  falling: (typeof FALLING)[number] | null;
+  falling: (typeof FALLING)[number] | 'loss' | null;
   moments: Moment[];
 }
 
@@ -52,10 +52,18 @@ function traced(result: Json): Way | null {
   return { falling, moments: moments.filter(({ iteration }, i) => i === 0 || iteration !== iterations[i - 1]) };
 }
 
+/** The loss of each epoch that a result holds. */
+function trained(result: Json): Way | null {
+  const history = typeof result === 'object' && result !== null && !Array.isArray(result) ? result.history : null;
+  if (typeof history !== 'object' || history === null || Array.isArray(history)) return null;
+  const losses = numbers(history.loss);
+  return losses.length ? { falling: 'loss', moments: losses.map((falling, i) => ({ iteration: i + 1, x: [], falling })) } : null;
+}
+
 /** The way of a run so far, or of the last one, whole. */
 export function wayOf(course: Course | null, run: Run | null): Way {
   const so = told(course?.told ?? []);
-  const whole = run && (course === null || run.body === course.body) ? traced(run.answer.body.result) : null;
+  const whole = run && (course === null || run.body === course.body) ? (traced(run.answer.body.result) ?? trained(run.answer.body.result)) : null;
   return whole && whole.moments.length >= so.moments.length ? whole : so;
 }
 

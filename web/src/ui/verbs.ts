@@ -10,8 +10,8 @@ export interface VerbFace {
 }
 
 const FACES = new Map<string, VerbFace>(Object.entries<VerbFace>({
-  evaluate: { notation: 'f(x)', name: 'Value', role: 'primal', says: 'Evaluate the function' },
-  grad: { notation: '∇f', name: 'Gradient', role: 'cotangent', says: 'Gradient of a scalar function' },
+  evaluate: { notation: 'f(x)', name: 'Value', role: 'primal', says: 'What the function gives' },
+  grad: { notation: '∇f', name: 'Gradient', role: 'cotangent', says: 'How one number changes with each input' },
   value_and_grad: { notation: 'f, ∇f', name: 'Value and gradient', role: 'cotangent', says: 'Both in one pass' },
   jacobian: { notation: 'J', name: 'Jacobian', role: 'cotangent', says: 'All first derivatives' },
   hessian: { notation: 'H', name: 'Hessian', role: 'tangent', says: 'All second derivatives' },
