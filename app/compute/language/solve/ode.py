@@ -80,7 +80,7 @@ def ode(
                 lambda t, y, given: slope(t, y, given), now.t, now.y, list(parameters)
             )
             now = march_back(
-                lambda g: RungeKutta.of(name, g, control),
+                lambda g, own: RungeKutta.of(name, g, own),
                 lambda t, y, p: right(t, y, p[0], *p[1]),
                 control, (list(parameters), list(extra)), now, end, most,
             )  # fmt: skip
