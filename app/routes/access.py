@@ -6,11 +6,13 @@ from starlette.types import Scope
 
 from app.core import logging
 
+_LINE = logging.get("routes")
+"""Made once: making a logger costs more than all else here, and this is in every request."""
+
 
 def log(scope: Scope, mark: bytes, status: int, seconds: float) -> None:
     """One line: request id, method, path, status, milliseconds; nothing of what was sent."""
-    line = logging.get("routes")
-    write = line.warning if status >= 500 else line.debug
+    write = _LINE.warning if status >= 500 else _LINE.debug
     write(
         "request",
         request=mark.decode(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -80,7 +81,7 @@ def ode(
                 lambda t, y, given: slope(t, y, given), now.t, now.y, list(parameters)
             )
             now = march_back(
-                lambda g, own: RungeKutta.of(name, g, own),
+                partial(RungeKutta.of, name),
                 lambda t, y, p: right(t, y, p[0], *p[1]),
                 control, (list(parameters), list(extra)), now, end, most,
             )  # fmt: skip

@@ -7,6 +7,7 @@ the problem stiff, it is solved by the implicit method instead.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -98,7 +99,7 @@ def _march(
         if not backwards:
             now = march(stepper, control, now, end, most)
         else:
-            make = lambda right, own: RungeKutta.of(name, right, own)  # noqa: E731
+            make = partial(RungeKutta.of, name)
             parameters = (times.direction, list(call.args[1:]))
             now = march_back(make, f, control, parameters, now, end, most)
         return now, now.y
